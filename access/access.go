@@ -1,0 +1,128 @@
+// Package access issues, revokes and lists grants, and keeps the API keys that turn a caller into a principal.
+//
+// It leaves the judgement of a grant at run time to package gate and SQL to its Store. Its one invariant: what it
+// stores was audited first, and is refused when it cannot be.
+package access
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/sallyport-dev/sallyport"
+)
+
+// Config is what a Service needs. Store, Trail and Skills are required.
+type Config struct {
+	Store  Store
+	Trail  Trail
+	Skills Skills
+	Logger *slog.Logger     // nil discards
+	Now    func() time.Time // nil means time.Now
+}
+
+// Trail is the audit trail as this package needs it.
+type Trail interface {
+	Append(ctx context.Context, entry sallyport.Entry) error
+}
+
+// Skills resolves what a grant is about; package registry provides it.
+type Skills interface {
+	Resolve(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error)
+	ResolveRevision(ctx context.Context, p sallyport.Principal, skill sallyport.Skill, id sallyport.RevisionID) (sallyport.Revision, error)
+}
+
+// Store is what this package needs of the database. Every method takes the tenant first, except the look-up of a
+// key by its hash, which is how the tenant is learned.
+type Store interface {
+	AddGrant(ctx context.Context, tenant sallyport.TenantID, grant sallyport.Grant) error
+	// Grant returns one grant; GRANT_NOT_FOUND.
+	Grant(ctx context.Context, tenant sallyport.TenantID, id sallyport.GrantID) (sallyport.Grant, error)
+	// Grants returns the tenant's grants, newest first; an empty skill means all. Expired and revoked ones too.
+	Grants(ctx context.Context, tenant sallyport.TenantID, skill sallyport.SkillID) ([]sallyport.Grant, error)
+	// RevokeGrant sets RevokedAt and RevokedBy once; false when it was revoked already. GRANT_NOT_FOUND.
+	RevokeGrant(ctx context.Context, tenant sallyport.TenantID, id sallyport.GrantID, by sallyport.PrincipalID, at time.Time) (bool, error)
+	// AddKey stores a key with the SHA-256 of its secret.
+	AddKey(ctx context.Context, tenant sallyport.TenantID, key sallyport.Key, secretHash []byte) error
+	Keys(ctx context.Context, tenant sallyport.TenantID) ([]sallyport.Key, error)
+	// RevokeKey sets RevokedAt once; false when it was revoked already. KEY_NOT_FOUND.
+	RevokeKey(ctx context.Context, tenant sallyport.TenantID, id sallyport.KeyID, at time.Time) (bool, error)
+	// KeyByHash returns the key and its stored hash for a secret's hash; KEY_NOT_FOUND.
+	KeyByHash(ctx context.Context, secretHash []byte) (sallyport.Key, error)
+	// TouchKey records a use, best effort.
+	TouchKey(ctx context.Context, tenant sallyport.TenantID, id sallyport.KeyID, at time.Time) error
+}
+
+// Service is safe for concurrent use.
+type Service struct {
+	cfg Config
+}
+
+// New returns a Service.
+func New(cfg Config) *Service { return &Service{cfg} }
+
+// IssueRequest asks for a grant.
+type IssueRequest struct {
+	Ref sallyport.SkillRef
+	// ScriptPath is empty for a skill-wide grant.
+	ScriptPath string
+	// RevisionID is the revision that was reviewed; empty means the published one (refused when none is).
+	RevisionID sallyport.RevisionID
+	// ExpectedDigest is the digest the reviewer read; it must be the revision's, else GRANT_CONFLICT, nothing is
+	// written and the current digest is not revealed. Required.
+	ExpectedDigest sallyport.Digest
+	// ExpiresAt must lie ahead; nil never expires.
+	ExpiresAt *time.Time
+}
+
+// KeyRequest asks for a key.
+type KeyRequest struct {
+	Name string
+	// Scopes must all be the caller's own: a key mints only what its maker carries.
+	Scopes    []sallyport.Scope
+	Teams     []sallyport.TeamID // empty means the default team
+	ExpiresAt *time.Time
+}
+
+// NewKey is a key with its secret, shown once.
+type NewKey struct {
+	Key    sallyport.Key `json:"key"`
+	Secret string        `json:"secret"`
+}
+
+var errUnwritten = &sallyport.Error{Op: "access", Code: sallyport.CodeInternal}
+
+// Issue stores a grant after auditing it. Needs grants:write.
+func (s *Service) Issue(ctx context.Context, p sallyport.Principal, req IssueRequest) (sallyport.Grant, error) {
+	return sallyport.Grant{}, errUnwritten
+}
+
+// Revoke ends a grant for every run that begins after it. Needs grants:write. Revoking twice is GRANT_NOT_FOUND.
+func (s *Service) Revoke(ctx context.Context, p sallyport.Principal, id sallyport.GrantID) (sallyport.Grant, error) {
+	return sallyport.Grant{}, errUnwritten
+}
+
+// List returns the grants of the tenant, or of one skill when ref is not zero. Needs grants:write or audit:read.
+func (s *Service) List(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) ([]sallyport.Grant, error) {
+	return nil, errUnwritten
+}
+
+// CreateKey makes an API key. Needs admin.
+func (s *Service) CreateKey(ctx context.Context, p sallyport.Principal, req KeyRequest) (NewKey, error) {
+	return NewKey{}, errUnwritten
+}
+
+// Keys lists the tenant's keys. Needs admin.
+func (s *Service) Keys(ctx context.Context, p sallyport.Principal) ([]sallyport.Key, error) {
+	return nil, errUnwritten
+}
+
+// RevokeKey ends a key. Needs admin.
+func (s *Service) RevokeKey(ctx context.Context, p sallyport.Principal, id sallyport.KeyID) error {
+	return errUnwritten
+}
+
+// Authenticate turns a key's secret into its principal; UNAUTHENTICATED for anything but an active key.
+func (s *Service) Authenticate(ctx context.Context, secret string) (sallyport.Principal, error) {
+	return sallyport.Principal{}, errUnwritten
+}

@@ -1,0 +1,42 @@
+package sallyport
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Action names what an audit entry is about.
+type Action string
+
+// The actions.
+const (
+	ActionScriptRun      Action = "script.run"      // durable before the process starts
+	ActionScriptFinished Action = "script.finished" // pairs with script.run, by execution id
+	ActionScriptDenied   Action = "script.denied"   // a gate said no
+	ActionGrantIssue     Action = "grant.issue"     // written before the grant is stored
+	ActionGrantRevoke    Action = "grant.revoke"
+	ActionSkillSave      Action = "skill.save"
+	ActionSkillPublish   Action = "skill.publish"
+	ActionSkillArchive   Action = "skill.archive"
+	ActionSkillRestore   Action = "skill.restore"
+	ActionKeyCreate      Action = "key.create"
+	ActionKeyRevoke      Action = "key.revoke"
+)
+
+// Entry is one line of a tenant's audit trail. PreviousHash and Hash chain the entries: Hash is the digest of
+// the RFC 8785 form of the entry without Hash.
+type Entry struct {
+	// Sequence counts 1, 2, ... per tenant without a hole.
+	Sequence int64       `json:"sequence"`
+	TenantID TenantID    `json:"tenant_id"`
+	At       time.Time   `json:"at"` // UTC, whole microseconds
+	Actor    PrincipalID `json:"actor,omitempty"`
+	Action   Action      `json:"action"`
+	// Entity is what it is about: "slug", "slug/script" or an id.
+	Entity      string      `json:"entity"`
+	ExecutionID ExecutionID `json:"execution_id,omitempty"`
+	// Detail is a JSON object; secrets in it are masked before it gets here.
+	Detail       json.RawMessage `json:"detail"`
+	PreviousHash Digest          `json:"previous_hash"` // empty for the first entry
+	Hash         Digest          `json:"hash"`
+}

@@ -1,0 +1,38 @@
+package sallyport
+
+// Identifiers are distinct types so that swapping two does not compile. They are opaque to callers;
+// none ever becomes a path on the host.
+type (
+	// TenantID names a [Tenant], the isolation boundary.
+	TenantID string
+	// PrincipalID names a [Principal].
+	PrincipalID string
+	// TeamID names a team within one tenant.
+	TeamID string
+	// SkillID names a [Skill].
+	SkillID string
+	// RevisionID names a [Revision].
+	RevisionID string
+	// ComponentID names a [Component].
+	ComponentID string
+	// GrantID names a [Grant].
+	GrantID string
+	// ExecutionID names an [Execution].
+	ExecutionID string
+	// KeyID names an API key.
+	KeyID string
+)
+
+// DefaultTenant and DefaultTeam exist in every installation; every principal of a tenant joins its
+// team DefaultTeam (design: a skill imported without a team lands there).
+const (
+	DefaultTenant TenantID = "default"
+	DefaultTeam   TeamID   = "default"
+)
+
+// Tenant owns skills, grants and limits.
+type Tenant struct {
+	ID TenantID `json:"id"`
+	// ScriptsEnabled is the tenant's feature switch. The zero value refuses every run.
+	ScriptsEnabled bool `json:"scripts_enabled"`
+}

@@ -1,0 +1,69 @@
+package registry
+
+import (
+	"context"
+	"time"
+
+	"github.com/sallyport-dev/sallyport"
+)
+
+// Store is what this package needs of the database. Every method takes the tenant first and sees no other
+// tenant's rows. All writes are atomic. Errors are *sallyport.Error: the code named at the method, else
+// STORE_UNAVAILABLE.
+type Store interface {
+	// Skill returns one skill; SKILL_NOT_FOUND.
+	Skill(ctx context.Context, tenant sallyport.TenantID, id sallyport.SkillID) (sallyport.Skill, error)
+	// SkillsBySlug returns every skill of the tenant with this slug, byte-exact, whoever owns it.
+	SkillsBySlug(ctx context.Context, tenant sallyport.TenantID, slug string) ([]sallyport.Skill, error)
+	// ListSkills returns one page in slug order, or in rank order when Query is set.
+	ListSkills(ctx context.Context, tenant sallyport.TenantID, filter SkillFilter) (SkillPage, error)
+	// Revisions returns all revisions of a skill, newest first, without manifests.
+	Revisions(ctx context.Context, tenant sallyport.TenantID, skill sallyport.SkillID) ([]sallyport.Revision, error)
+	// Revision returns one revision of this skill with its manifest, without content; REVISION_NOT_FOUND.
+	Revision(ctx context.Context, tenant sallyport.TenantID, skill sallyport.SkillID, id sallyport.RevisionID) (sallyport.Revision, error)
+	// RevisionContent is Revision with every component's Content, read in one transaction.
+	RevisionContent(ctx context.Context, tenant sallyport.TenantID, skill sallyport.SkillID, id sallyport.RevisionID) (sallyport.Revision, error)
+	// ComponentContent returns one component of a revision with its Content, by path; COMPONENT_NOT_FOUND.
+	ComponentContent(ctx context.Context, tenant sallyport.TenantID, revision sallyport.RevisionID, path string) (sallyport.Component, error)
+	// SaveRevision creates the skill when save.Create, else adds a revision to it, in one transaction:
+	// SLUG_TAKEN when another skill has the slug in the same team (or is the same owner's personal one),
+	// REVISION_CONFLICT when the latest revision is not save.ExpectedLatest. It assigns the revision number, and
+	// publishes when save.Publish. Blobs are stored once by sha256.
+	SaveRevision(ctx context.Context, tenant sallyport.TenantID, save RevisionSave) (sallyport.Skill, sallyport.Revision, error)
+	// Publish points the skill at the revision and marks it published; REVISION_NOT_FOUND.
+	Publish(ctx context.Context, tenant sallyport.TenantID, skill sallyport.SkillID, id sallyport.RevisionID, at time.Time) (sallyport.Skill, error)
+	// SetArchived archives (at non-nil) or restores; SKILL_NOT_FOUND.
+	SetArchived(ctx context.Context, tenant sallyport.TenantID, id sallyport.SkillID, at *time.Time) (sallyport.Skill, error)
+}
+
+// SkillFilter selects skills a principal can see: its personal ones and those of its teams.
+type SkillFilter struct {
+	Owner           sallyport.PrincipalID // personal skills of this principal
+	Teams           []sallyport.TeamID
+	Query           string // free text; the store quotes it, it is never query syntax
+	IncludeArchived bool
+	Limit           int
+	Cursor          string // opaque, of the store's making
+}
+
+// SkillPage is one page; Total counts all matches.
+type SkillPage struct {
+	Skills     []sallyport.Skill
+	NextCursor string
+	Total      int
+}
+
+// RevisionSave is one atomic save.
+type RevisionSave struct {
+	Create bool
+	// Skill carries ID, TeamID, OwnerID, Slug, Name, Description and times for Create; else ID, Name and
+	// Description, which replace the stored ones.
+	Skill sallyport.Skill
+	// ExpectedLatest is compared with the latest revision id when not Create.
+	ExpectedLatest sallyport.RevisionID
+	// Revision carries everything but Number; components carry Content.
+	Revision sallyport.Revision
+	Publish  bool
+	// Instructions is the body of SKILL.md, for full text search.
+	Instructions string
+}
