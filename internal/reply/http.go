@@ -1,0 +1,126 @@
+package reply
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/sallyport-dev/sallyport"
+)
+
+// The media types of an answer.
+const (
+	MediaJSON    = "application/json"
+	MediaProblem = "application/problem+json"
+)
+
+// problemTypePrefix makes a code the URI that RFC 9457 asks for; nothing needs to resolve it.
+const problemTypePrefix = "tag:sallyport.dev,2026:errors/"
+
+// Problem is a refusal over HTTP: the envelope itself with the members of RFC 9457 beside its own.
+type Problem struct {
+	sallyport.Envelope[json.RawMessage]
+
+	Type   string `json:"type"`
+	Title  string `json:"title"`  // the catalogue's sentence
+	Status int    `json:"status"` // as on the status line
+	Detail string `json:"detail"` // the error's own sentence
+}
+
+// NewProblem builds the problem of err, which must not be nil. Only what a caller may see is in it.
+func NewProblem(kind, requestID string, err error) Problem {
+	envelope := sallyport.Failure[json.RawMessage](kind, requestID, err)
+	return Problem{
+		Envelope: envelope,
+		Type:     problemTypePrefix + string(envelope.Error.Code),
+		Title:    sallyport.Lookup(envelope.Error.Code).Message,
+		Status:   HTTPStatus(err),
+		Detail:   envelope.Error.Message,
+	}
+}
+
+// WriteEnvelope sends envelope as application/json. The returned error is the connection's (or that data does not fit
+// JSON, in which case the caller is told INTERNAL and nothing else was written).
+func WriteEnvelope[T any](w http.ResponseWriter, status int, envelope sallyport.Envelope[T]) error {
+	body, err := json.Marshal(envelope)
+	if err != nil {
+		broken := &sallyport.Error{Op: "reply", Code: sallyport.CodeInternal, Err: err}
+		if writeErr := WriteProblem(w, envelope.Kind, envelope.RequestID, broken); writeErr != nil {
+			return writeErr
+		}
+		return broken
+	}
+	return write(w, MediaJSON, status, body)
+}
+
+// WriteProblem sends the refusal or break err, which must not be nil, with the challenge and the retry hint that its
+// class calls for. The status is the class table's.
+func WriteProblem(w http.ResponseWriter, kind, requestID string, err error) error {
+	problem := NewProblem(kind, requestID, err)
+	if challenge := Challenge(err); challenge != "" {
+		w.Header().Set("WWW-Authenticate", challenge)
+	}
+	if problem.Error.Retry == sallyport.CanRetry && problem.Status >= http.StatusTooManyRequests &&
+		problem.Status != StatusClientClosedRequest {
+		w.Header().Set("Retry-After", "1")
+	}
+	if problem.Status < http.StatusBadRequest {
+		// An outcome is no problem: the request succeeded.
+		return WriteEnvelope(w, problem.Status, problem.Envelope)
+	}
+	body, err := json.Marshal(problem)
+	if err != nil {
+		// Details that do not fit JSON: say the rest.
+		problem.Error.Details = nil
+		if body, err = json.Marshal(problem); err != nil {
+			return err
+		}
+	}
+	return write(w, MediaProblem, problem.Status, body)
+}
+
+// DetailChallenge is the key under which an UNAUTHENTICATED error's details may carry the error of RFC 6750 that its
+// challenge names (invalid_token, invalid_request).
+const DetailChallenge = "challenge"
+
+// Challenge is the WWW-Authenticate header that goes with err (RFC 6750), empty when none does: every UNAUTHENTICATED
+// has one, and so has an ACCESS_DENIED that names the scope it lacked.
+func Challenge(err error) string {
+	public := sallyport.Public(err)
+	if public == nil {
+		return ""
+	}
+	const realm = `Bearer realm="sallyport"`
+	switch sallyport.Lookup(public.Code).Class {
+	case sallyport.ClassUnauthenticated:
+		if reason, ok := public.Details[DetailChallenge].(string); ok && plainToken(reason) {
+			return realm + `, error="` + reason + `"`
+		}
+		return realm
+	case sallyport.ClassDenied:
+		if scope, ok := public.Details["scope"].(string); ok && sallyport.Scope(scope).Valid() {
+			return realm + `, error="insufficient_scope", scope="` + scope + `"`
+		}
+	case sallyport.ClassInvalid, sallyport.ClassNotFound, sallyport.ClassConflict, sallyport.ClassTooLarge,
+		sallyport.ClassExhausted, sallyport.ClassUnavailable, sallyport.ClassDeadline, sallyport.ClassOutcome,
+		sallyport.ClassCanceled, sallyport.ClassInternal:
+	}
+	return ""
+}
+
+// plainToken keeps whatever is not a lower-case word out of a header.
+func plainToken(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == ""
+}
+
+func write(w http.ResponseWriter, media string, status int, body []byte) error {
+	body = append(body, '\n')
+	header := w.Header()
+	header.Set("Content-Type", media)
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	header.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, err := w.Write(body)
+	return err
+}
