@@ -2,47 +2,205 @@ package run
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/sallyport-dev/sallyport"
 )
 
-// Service runs scripts. It is safe for concurrent use.
-type Service struct{}
+// Run carries out one request, in this order and no other: design.md 4. It returns an error when the run was refused or broke
+// before a script's outcome was known; whatever the script did is an Execution and a nil error. Needs memory:write.
+func (s *Service) Run(ctx context.Context, p sallyport.Principal, req Request) (execution sallyport.Execution, err error) {
+	ctx, end := s.cfg.Observer.Span(ctx, "sallyport.execute", req.TraceParent)
+	defer func() { end(err) }()
 
-var errUnwritten = &sallyport.Error{Op: "run", Code: sallyport.CodeInternal}
-
-// Run carries out one request. It returns an error when the run was refused or broke before a script's outcome was
-// known; whatever the script did is an Execution and a nil error. Needs memory:write.
-func (s *Service) Run(ctx context.Context, p sallyport.Principal, req Request) (sallyport.Execution, error) {
-	return sallyport.Execution{}, errUnwritten
+	candidate, err := s.resolve(ctx, p, req)
+	if err != nil {
+		return sallyport.Execution{}, s.refuse(ctx, candidate, "", err)
+	}
+	s.cfg.Observer.Resolved(ctx, candidate)
+	if refusal := s.admit(ctx, candidate); refusal != nil {
+		return sallyport.Execution{}, s.refuse(ctx, candidate, refusal.Gate, refusal.Err())
+	}
+	execution, err = s.begin(ctx, candidate, req)
+	if err != nil {
+		return sallyport.Execution{}, s.refuse(ctx, candidate, "", err)
+	}
+	// From here on an entry is open: every way out goes through finish.
+	caller, cancel := s.track(ctx, execution)
+	defer cancel()
+	release, err := s.acquire(caller, &execution)
+	if err != nil {
+		return s.finish(ctx, execution, nil, err)
+	}
+	s.start(ctx, &execution)
+	result, err := s.execute(caller, candidate, &execution, req, release)
+	if err != nil {
+		return s.finish(ctx, execution, nil, err)
+	}
+	artifacts := settle(&execution, result, candidate.Limits)
+	return s.finish(ctx, execution, artifacts, nil)
 }
 
-// Explain walks the same gates without running. Needs memory:write.
-func (s *Service) Explain(ctx context.Context, p sallyport.Principal, req Request) (Explanation, error) {
-	return Explanation{}, errUnwritten
+// admit asks every gate in order; the first refusal stops. A gate that panics refuses.
+func (s *Service) admit(ctx context.Context, candidate *sallyport.Candidate) *sallyport.Refusal {
+	for _, gate := range s.cfg.Gates {
+		if refusal := s.ask(ctx, gate, candidate); refusal != nil {
+			return refusal
+		}
+	}
+	if candidate.Grant == nil || candidate.Interpreter == nil {
+		// Only possible when the standard gates are not installed: then nothing may run.
+		return &sallyport.Refusal{Code: sallyport.CodeGrantMissing, Gate: "pipeline"}
+	}
+	return nil
 }
 
-// Get returns one execution with its streams. Needs memory:read.
-func (s *Service) Get(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID) (sallyport.Execution, error) {
-	return sallyport.Execution{}, errUnwritten
+func (s *Service) ask(ctx context.Context, gate sallyport.Gate, candidate *sallyport.Candidate) (refusal *sallyport.Refusal) {
+	name := "unnamed"
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.cfg.Logger.ErrorContext(ctx, "a gate panicked", "gate", name, "cause", fmt.Sprint(cause))
+			refusal = &sallyport.Refusal{Code: sallyport.CodeInternal, Gate: name}
+		}
+	}()
+	name = gate.Name()
+	refusal = gate.Check(ctx, candidate)
+	if refusal != nil && refusal.Gate == "" {
+		refusal.Gate = name
+	}
+	return refusal
 }
 
-// List returns a page of executions, newest first. Needs memory:read.
-func (s *Service) List(ctx context.Context, p sallyport.Principal, req ListRequest) (ListResult, error) {
-	return ListResult{}, errUnwritten
+// begin makes the audit entry durable; if it cannot be written, nothing runs.
+func (s *Service) begin(ctx context.Context, candidate *sallyport.Candidate, req Request) (sallyport.Execution, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return sallyport.Execution{}, &sallyport.Error{Op: "run.begin", Code: sallyport.CodeInternal, Err: err}
+	}
+	execution := s.opening(sallyport.ExecutionID(id.String()), candidate, req)
+	entry := s.runEntry(execution, candidate)
+	if err := s.cfg.Ledger.Open(ctx, execution.TenantID, execution, entry); err != nil {
+		if sallyport.CodeOf(err) == sallyport.CodeCanceled {
+			return sallyport.Execution{}, err
+		}
+		return sallyport.Execution{}, &sallyport.Error{Op: "run.begin", Code: sallyport.CodeAuditUnavailable, Err: err}
+	}
+	return execution, nil
 }
 
-// Artifact returns one artifact of an execution with its bytes. Needs memory:read.
-func (s *Service) Artifact(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID, path string) (sallyport.Artifact, []byte, error) {
-	return sallyport.Artifact{}, nil, errUnwritten
+// acquire takes the slot, within the queue's bounds.
+func (s *Service) acquire(ctx context.Context, execution *sallyport.Execution) (release func(), err error) {
+	ctx, end := s.cfg.Observer.Span(ctx, "sallyport.acquire", "")
+	defer func() { end(err) }()
+	began := time.Now()
+	release, err = s.slots.acquire(ctx, execution.TenantID)
+	execution.QueueMS = time.Since(began).Milliseconds()
+	s.cfg.Observer.Slots(s.slots.inUse())
+	return release, err
 }
 
-// Cancel stops a running execution of the caller. Needs memory:write.
-func (s *Service) Cancel(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID) error {
-	return errUnwritten
+// start marks the execution running. It is for readers of the record only, so the caller does not wait for the disk: a crash
+// before it closes the execution as lost just the same.
+func (s *Service) start(ctx context.Context, execution *sallyport.Execution) {
+	at := s.cfg.Now().UTC()
+	execution.StartedAt, execution.Status = &at, sallyport.StatusRunning
+	tenant, id := execution.TenantID, execution.ID
+	s.background.Go(func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+		defer cancel()
+		if err := s.cfg.Ledger.Start(ctx, tenant, id, at); err != nil {
+			s.cfg.Logger.WarnContext(ctx, "the start of an execution was not recorded", "execution_id", id, "error", err)
+		}
+	})
 }
 
-// Capabilities reports what the executor can enforce now.
-func (s *Service) Capabilities(ctx context.Context) sallyport.Capabilities {
-	return sallyport.Capabilities{}
+// errDeaf is the outcome of an executor that did not return by timeout + grace.
+var errDeaf = errors.New("the executor did not return in time")
+
+// execute calls the executor once and stops waiting at timeout + grace, or when the caller goes away. The slot stays held until
+// the executor returns or timeout + grace passes, whatever the caller does.
+func (s *Service) execute(
+	ctx context.Context, candidate *sallyport.Candidate, execution *sallyport.Execution, req Request, release func(),
+) (result sallyport.Result, err error) {
+	ctx, end := s.cfg.Observer.Span(ctx, "sallyport.run", "")
+	defer func() { end(err) }()
+	// The executor's context outlives the caller only as long as it takes to stop the script.
+	execCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	limit := time.NewTimer(candidate.Limits.Timeout + s.cfg.Grace)
+	began := time.Now()
+	done := make(chan executed, 1)
+	s.background.Go(func() { done <- s.call(execCtx, s.request(candidate, execution, req)) })
+
+	// letGo frees the slot when the executor returns or its time is over, for a caller that no longer waits.
+	letGo := func() {
+		s.background.Go(func() {
+			defer stop()
+			defer limit.Stop()
+			select {
+			case <-done:
+				release()
+			case <-limit.C:
+				release()
+				s.abandon(done)
+			}
+			s.cfg.Observer.Slots(s.slots.inUse())
+		})
+	}
+	select {
+	case got := <-done:
+		execution.DurationMS = time.Since(began).Milliseconds()
+		stop()
+		limit.Stop()
+		release()
+		s.cfg.Observer.Slots(s.slots.inUse())
+		if ctx.Err() != nil && (got.err != nil || got.result.ExitCode == nil) {
+			// The caller went away and the script was stopped for it: never a timeout, never an error of the script.
+			return sallyport.Result{}, ctx.Err()
+		}
+		return got.result, got.err
+	case <-ctx.Done():
+		execution.DurationMS = time.Since(began).Milliseconds()
+		stop()
+		letGo()
+		return sallyport.Result{}, ctx.Err()
+	case <-limit.C:
+		execution.DurationMS = time.Since(began).Milliseconds()
+		stop()
+		release()
+		s.abandon(done)
+		return sallyport.Result{}, errDeaf
+	}
+}
+
+type executed struct {
+	result sallyport.Result
+	err    error
+}
+
+// call is the one place where an executor is called. A panic is an error of this run only.
+func (s *Service) call(ctx context.Context, req sallyport.ExecRequest) (got executed) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			got = executed{err: fmt.Errorf("the executor panicked: %v", cause)}
+		}
+	}()
+	if s.cfg.Executor == nil {
+		return executed{err: sallyport.NotStarted(errors.New("no executor is configured"))}
+	}
+	got.result, got.err = s.cfg.Executor.Execute(ctx, req)
+	return got
+}
+
+// abandon counts an executor that ignores its context for as long as it does. This is the one goroutine that nobody waits
+// for: a deaf executor must not keep a server from stopping.
+func (s *Service) abandon(done <-chan executed) {
+	s.cfg.Observer.Abandoned(+1)
+	go func() {
+		<-done
+		s.cfg.Observer.Abandoned(-1)
+	}()
 }

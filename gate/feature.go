@@ -1,0 +1,24 @@
+package gate
+
+import (
+	"context"
+
+	"github.com/sallyport-dev/sallyport"
+)
+
+// featureGate: scripts are switched on for the installation and the tenant.
+type featureGate struct {
+	enabled func(sallyport.TenantID) bool
+}
+
+func (featureGate) Name() string { return "feature" }
+
+func (g featureGate) Check(_ context.Context, c *sallyport.Candidate) *sallyport.Refusal {
+	if g.enabled != nil && g.enabled(c.Principal.TenantID) {
+		return nil
+	}
+	return &sallyport.Refusal{
+		Code: sallyport.CodeFeatureDisabled, Gate: g.Name(),
+		Message: "running scripts is switched off; an operator switches it on with scripts_enabled in server.yaml",
+	}
+}

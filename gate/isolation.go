@@ -1,0 +1,79 @@
+package gate
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/sallyport-dev/sallyport"
+)
+
+// isolationGate: what the executor can enforce now covers what the policy demands and what the run needs.
+type isolationGate struct {
+	executor sallyport.Executor
+	required []sallyport.Layer
+}
+
+func (isolationGate) Name() string { return "isolation" }
+
+func (g isolationGate) Check(ctx context.Context, c *sallyport.Candidate) *sallyport.Refusal {
+	refusal := &sallyport.Refusal{Code: sallyport.CodeSandboxUnavailable, Gate: g.Name()}
+	if g.executor == nil {
+		refusal.Message = "no executor is configured"
+		return refusal
+	}
+	capabilities := g.executor.Capabilities(ctx)
+	if !capabilities.Available {
+		refusal.Message = sentence("the sandbox is not available", capabilities)
+		return refusal
+	}
+	required := g.required
+	if required == nil {
+		required = slices.Concat(capabilities.Layers, capabilities.Missing)
+	}
+	var missing []string
+	for _, layer := range required {
+		if !slices.Contains(capabilities.Layers, layer) {
+			missing = append(missing, string(layer))
+		}
+	}
+	if len(missing) > 0 {
+		refusal.Message = sentence("this host cannot enforce "+strings.Join(missing, ", "), capabilities)
+		refusal.Details = map[string]any{"missing": missing}
+		return refusal
+	}
+	for _, feature := range needs(c) {
+		if !slices.Contains(capabilities.Features, feature) {
+			refusal.Message = "the executor cannot provide " + string(feature) + ", which this run needs"
+			refusal.Details = map[string]any{"missing": []string{string(feature)}}
+			return refusal
+		}
+	}
+	return nil
+}
+
+func sentence(fault string, capabilities sallyport.Capabilities) string {
+	if capabilities.Reason != "" {
+		fault += ": " + capabilities.Reason
+	}
+	if capabilities.Remedy != "" {
+		fault += "; remedy: " + capabilities.Remedy
+	}
+	return fault
+}
+
+// needs lists what the run cannot do without. A script alone in its revision needs no staging of siblings.
+func needs(c *sallyport.Candidate) []sallyport.Feature {
+	var features []sallyport.Feature
+	flags := c.Script.Script != nil && c.Script.Script.Input == sallyport.InputFlags
+	if len(c.Argv) > 0 || flags && !emptyObject(c.Args) {
+		features = append(features, sallyport.FeatureArgv)
+	}
+	if len(c.Revision.Components) > 1 {
+		features = append(features, sallyport.FeatureRevision)
+	}
+	if len(c.Files) > 0 {
+		features = append(features, sallyport.FeatureFiles)
+	}
+	return features
+}
