@@ -7,6 +7,7 @@ package access
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/sallyport-dev/sallyport"
@@ -56,10 +57,24 @@ type Store interface {
 // Service is safe for concurrent use.
 type Service struct {
 	cfg Config
+
+	mu      sync.Mutex
+	touched map[sallyport.KeyID]time.Time // when this process last recorded a use of a key
 }
 
 // New returns a Service.
-func New(cfg Config) *Service { return &Service{cfg} }
+func New(cfg Config) *Service {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Service{cfg: cfg, touched: map[sallyport.KeyID]time.Time{}}
+}
+
+// now is the time that is stored: UTC and whole microseconds, which every database keeps.
+func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }
 
 // IssueRequest asks for a grant.
 type IssueRequest struct {
@@ -88,41 +103,4 @@ type KeyRequest struct {
 type NewKey struct {
 	Key    sallyport.Key `json:"key"`
 	Secret string        `json:"secret"`
-}
-
-var errUnwritten = &sallyport.Error{Op: "access", Code: sallyport.CodeInternal}
-
-// Issue stores a grant after auditing it. Needs grants:write.
-func (s *Service) Issue(ctx context.Context, p sallyport.Principal, req IssueRequest) (sallyport.Grant, error) {
-	return sallyport.Grant{}, errUnwritten
-}
-
-// Revoke ends a grant for every run that begins after it. Needs grants:write. Revoking twice is GRANT_NOT_FOUND.
-func (s *Service) Revoke(ctx context.Context, p sallyport.Principal, id sallyport.GrantID) (sallyport.Grant, error) {
-	return sallyport.Grant{}, errUnwritten
-}
-
-// List returns the grants of the tenant, or of one skill when ref is not zero. Needs grants:write or audit:read.
-func (s *Service) List(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) ([]sallyport.Grant, error) {
-	return nil, errUnwritten
-}
-
-// CreateKey makes an API key. Needs admin.
-func (s *Service) CreateKey(ctx context.Context, p sallyport.Principal, req KeyRequest) (NewKey, error) {
-	return NewKey{}, errUnwritten
-}
-
-// Keys lists the tenant's keys. Needs admin.
-func (s *Service) Keys(ctx context.Context, p sallyport.Principal) ([]sallyport.Key, error) {
-	return nil, errUnwritten
-}
-
-// RevokeKey ends a key. Needs admin.
-func (s *Service) RevokeKey(ctx context.Context, p sallyport.Principal, id sallyport.KeyID) error {
-	return errUnwritten
-}
-
-// Authenticate turns a key's secret into its principal; UNAUTHENTICATED for anything but an active key.
-func (s *Service) Authenticate(ctx context.Context, secret string) (sallyport.Principal, error) {
-	return sallyport.Principal{}, errUnwritten
 }

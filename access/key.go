@@ -1,0 +1,225 @@
+package access
+
+import (
+	"context"
+	"crypto/subtle"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/sallyport-dev/sallyport"
+)
+
+const (
+	opCreateKey    = "access.create_key"
+	opKeys         = "access.keys"
+	opRevokeKey    = "access.revoke_key"
+	opAuthenticate = "access.authenticate"
+)
+
+const (
+	// maxKeyName bounds a key's name, in bytes.
+	maxKeyName = 100
+	// touchInterval is how often the use of a key is recorded at most.
+	touchInterval = time.Minute
+)
+
+// keyDetail is the Detail of key.create and key.revoke. It never holds the secret or its hash.
+type keyDetail struct {
+	KeyID       sallyport.KeyID       `json:"key_id"`
+	PrincipalID sallyport.PrincipalID `json:"principal_id"`
+	Name        string                `json:"name"`
+	Prefix      string                `json:"prefix"`
+	Scopes      []sallyport.Scope     `json:"scopes"`
+	Teams       []sallyport.TeamID    `json:"teams"`
+	ExpiresAt   *time.Time            `json:"expires_at,omitempty"`
+}
+
+func keyDetailOf(k sallyport.Key) keyDetail {
+	return keyDetail{k.ID, k.PrincipalID, k.Name, k.Prefix, k.Scopes, k.Teams, k.ExpiresAt}
+}
+
+// CreateKey makes an API key of p's tenant and audits it before it is stored. Needs admin. The key can have only scopes and
+// teams of p's own (ACCESS_DENIED); every key is in the default team. The secret is in the answer and nowhere else.
+func (s *Service) CreateKey(ctx context.Context, p sallyport.Principal, req KeyRequest) (NewKey, error) {
+	if err := p.Require(opCreateKey, sallyport.ScopeAdmin); err != nil {
+		return NewKey{}, err
+	}
+	now := s.now()
+	if err := checkKeyName(req.Name); err != nil {
+		return NewKey{}, err
+	}
+	scopes, err := mintScopes(p, req.Scopes)
+	if err != nil {
+		return NewKey{}, err
+	}
+	teams, err := mintTeams(p, req.Teams)
+	if err != nil {
+		return NewKey{}, err
+	}
+	expires, err := s.checkExpiry(opCreateKey, req.ExpiresAt, now)
+	if err != nil {
+		return NewKey{}, err
+	}
+	id, err := newID(opCreateKey)
+	if err != nil {
+		return NewKey{}, err
+	}
+	secret := newSecret()
+	key := sallyport.Key{
+		ID: sallyport.KeyID(id), TenantID: p.TenantID, PrincipalID: sallyport.PrincipalID("key:" + id), Name: req.Name,
+		Prefix: secret[:prefixLength], Scopes: scopes, Teams: teams, CreatedBy: p.ID, CreatedAt: now, ExpiresAt: expires,
+	}
+	if err := s.record(ctx, p, now, sallyport.ActionKeyCreate, id, keyDetailOf(key)); err != nil {
+		return NewKey{}, err
+	}
+	if err := s.cfg.Store.AddKey(ctx, p.TenantID, key, hashSecret(secret)); err != nil {
+		s.cfg.Logger.ErrorContext(ctx, "a key was audited and then not stored", "key_id", id, "error", err)
+		return NewKey{}, err
+	}
+	return NewKey{Key: key, Secret: secret}, nil
+}
+
+func checkKeyName(name string) error {
+	if name == "" || len(name) > maxKeyName || !utf8.ValidString(name) || name != strings.TrimSpace(name) ||
+		strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return sallyport.Errorf(opCreateKey, sallyport.CodeInvalidArgument,
+			"a key needs a name of 1 to %d bytes of printable text without blanks around it", maxKeyName)
+	}
+	return nil
+}
+
+// mintScopes returns the wanted scopes, each once and in the fixed order, when all of them are p's own.
+func mintScopes(p sallyport.Principal, wanted []sallyport.Scope) ([]sallyport.Scope, error) {
+	if len(wanted) == 0 {
+		return nil, sallyport.Errorf(opCreateKey, sallyport.CodeInvalidArgument,
+			"a key needs at least one scope of %s", joinScopes(sallyport.Scopes()))
+	}
+	for _, scope := range wanted {
+		if !scope.Valid() {
+			return nil, sallyport.Errorf(opCreateKey, sallyport.CodeInvalidArgument,
+				"%.40q is no scope; the scopes are %s", scope, joinScopes(sallyport.Scopes()))
+		}
+		if err := p.Require(opCreateKey, scope); err != nil {
+			return nil, sallyport.Errorf(opCreateKey, sallyport.CodeAccessDenied,
+				"a key can have only the scopes of its maker, and %s is not one of them", scope)
+		}
+	}
+	return slices.DeleteFunc(sallyport.Scopes(), func(scope sallyport.Scope) bool { return !slices.Contains(wanted, scope) }), nil
+}
+
+func joinScopes(scopes []sallyport.Scope) string {
+	names := make([]string, len(scopes))
+	for i, scope := range scopes {
+		names[i] = string(scope)
+	}
+	return strings.Join(names, ", ")
+}
+
+// mintTeams returns the default team and the wanted ones, each once and sorted, when all of them are p's own.
+func mintTeams(p sallyport.Principal, wanted []sallyport.TeamID) ([]sallyport.TeamID, error) {
+	teams := []sallyport.TeamID{sallyport.DefaultTeam}
+	for _, team := range wanted {
+		if team != sallyport.DefaultTeam && !p.InTeam(team) {
+			return nil, sallyport.Errorf(opCreateKey, sallyport.CodeAccessDenied,
+				"a key can be only in the teams of its maker, and %.64q is not one of them", team)
+		}
+		teams = append(teams, team)
+	}
+	slices.Sort(teams)
+	return slices.Compact(teams), nil
+}
+
+// Keys lists the tenant's keys, expired and revoked ones too. Needs admin.
+func (s *Service) Keys(ctx context.Context, p sallyport.Principal) ([]sallyport.Key, error) {
+	if err := p.Require(opKeys, sallyport.ScopeAdmin); err != nil {
+		return nil, err
+	}
+	return s.cfg.Store.Keys(ctx, p.TenantID)
+}
+
+// RevokeKey ends a key of p's tenant, from its next use on, and audits that before it is stored. Needs admin. An unknown key
+// and one that is revoked already are KEY_NOT_FOUND. The last key with admin can be revoked: the operator of the data folder
+// needs none.
+func (s *Service) RevokeKey(ctx context.Context, p sallyport.Principal, id sallyport.KeyID) error {
+	if err := p.Require(opRevokeKey, sallyport.ScopeAdmin); err != nil {
+		return err
+	}
+	keys, err := s.cfg.Store.Keys(ctx, p.TenantID)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(keys, func(k sallyport.Key) bool { return k.ID == id })
+	if at < 0 {
+		return &sallyport.Error{Op: opRevokeKey, Code: sallyport.CodeKeyNotFound}
+	}
+	alreadyRevoked := sallyport.Errorf(opRevokeKey, sallyport.CodeKeyNotFound, "the key is revoked already")
+	if keys[at].RevokedAt != nil {
+		return alreadyRevoked
+	}
+	now := s.now()
+	if err := s.record(ctx, p, now, sallyport.ActionKeyRevoke, string(id), keyDetailOf(keys[at])); err != nil {
+		return err
+	}
+	revoked, err := s.cfg.Store.RevokeKey(ctx, p.TenantID, id, now)
+	if err != nil {
+		s.cfg.Logger.ErrorContext(ctx, "a key's revocation was audited and then not stored", "key_id", string(id), "error", err)
+		return err
+	}
+	if !revoked {
+		return alreadyRevoked
+	}
+	return nil
+}
+
+// Authenticate turns a key's secret into its principal; UNAUTHENTICATED for anything but an active key. A secret without
+// the shape or checksum of a key is refused without asking the store; a store that cannot answer is its own error, never a
+// wrong key.
+func (s *Service) Authenticate(ctx context.Context, secret string) (sallyport.Principal, error) {
+	refused := &sallyport.Error{Op: opAuthenticate, Code: sallyport.CodeUnauthenticated}
+	if !wellFormed(secret) {
+		return sallyport.Principal{}, refused
+	}
+	key, err := s.cfg.Store.KeyByHash(ctx, hashSecret(secret))
+	if sallyport.CodeOf(err) == sallyport.CodeKeyNotFound {
+		return sallyport.Principal{}, refused
+	}
+	if err != nil {
+		return sallyport.Principal{}, err
+	}
+	// The store looks the hash up; that it answered with this very key is checked here again.
+	if subtle.ConstantTimeCompare([]byte(key.Prefix), []byte(secret[:prefixLength])) != 1 {
+		return sallyport.Principal{}, refused
+	}
+	now := s.now()
+	if !key.Active(now) || key.ID == "" || key.TenantID == "" || key.PrincipalID == "" {
+		return sallyport.Principal{}, refused
+	}
+	s.touch(ctx, key, now)
+	return sallyport.Principal{
+		ID: key.PrincipalID, TenantID: key.TenantID, Teams: key.Teams, Scopes: key.Scopes, KeyID: key.ID,
+	}, nil
+}
+
+// touch records a use of key, at most once in touchInterval. It is best effort: a caller is not refused because the time of
+// its visit could not be written.
+func (s *Service) touch(ctx context.Context, key sallyport.Key, now time.Time) {
+	if key.LastUsedAt != nil && now.Sub(*key.LastUsedAt) < touchInterval {
+		return
+	}
+	s.mu.Lock()
+	last, seen := s.touched[key.ID]
+	due := !seen || now.Sub(last) >= touchInterval
+	if due {
+		s.touched[key.ID] = now // before the write: many callers at once, or a failing store, cost one write a minute
+	}
+	s.mu.Unlock()
+	if !due {
+		return
+	}
+	if err := s.cfg.Store.TouchKey(ctx, key.TenantID, key.ID, now); err != nil {
+		s.cfg.Logger.WarnContext(ctx, "the use of a key was not recorded", "key_id", string(key.ID), "error", err)
+	}
+}
