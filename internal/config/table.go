@@ -1,0 +1,234 @@
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sallyport-dev/sallyport"
+)
+
+// A setting is one row of the table: all there is to know about one setting. Exactly one of text, list and mapping is
+// set.
+type setting struct {
+	key   string // dotted, as in server.yaml
+	form  string // what a value looks like
+	zero  string // the default, for readers
+	doc   string
+	text  func(s *Settings, value string) error
+	list  func(s *Settings, values []string) error
+	pairs func(s *Settings, values map[string]string) error
+}
+
+// env is the variable that sets the row.
+func (r setting) env() string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(r.key, ".", "_"))
+}
+
+// table lists every setting, in the order of the reference.
+func table() []setting {
+	return []setting{
+		{
+			key: "data", form: "folder", zero: "$XDG_DATA_HOME/sallyport, else ~/.local/share/sallyport",
+			doc:  "Holds the database, the keys, the owner's lock and socket. Made with mode 0700 when absent.",
+			text: func(s *Settings, v string) error { return folder(&s.DataDir, v) },
+		},
+		{
+			key: "state", form: "folder", zero: "chosen by the executor",
+			doc:  "Holds revisions unpacked for the sandbox, read-only. Every parent must be open to traversal.",
+			text: func(s *Settings, v string) error { return folder(&s.StateDir, v) },
+		},
+		{
+			key: "listen", form: "host:port", zero: DefaultListen,
+			doc:  "The address to serve HTTP and MCP on. Port 0 picks a free one.",
+			text: func(s *Settings, v string) error { s.Listen = v; return nil },
+		},
+		{
+			key: "tls.cert", form: "file", zero: "none",
+			doc:  "The PEM certificate chain to serve TLS with.",
+			text: func(s *Settings, v string) error { s.TLSCert = v; return nil },
+		},
+		{
+			key: "tls.key", form: "file", zero: "none",
+			doc:  "The PEM private key that goes with tls.cert.",
+			text: func(s *Settings, v string) error { s.TLSKey = v; return nil },
+		},
+		{
+			key: "profile", form: "dev or production", zero: "dev when listen is loopback, else production",
+			doc: "A set of defaults. dev: scripts on, the interpreters found on the host, and a principal without a key " +
+				"for callers on this machine, who may read, write and run but not grant. production: scripts off, no " +
+				"interpreter, a key for everybody.",
+			text: func(s *Settings, v string) error { return oneOf(&s.Profile, v, ProfileDev, ProfileProduction) },
+		},
+		{
+			key: "accept", form: "list of risks", zero: "none",
+			doc: "Risks accepted by name. insecure-listen: serve beyond loopback without TLS. unproven-sandbox: serve " +
+				"beyond loopback although the sandbox cannot enforce every layer.",
+			list: func(s *Settings, v []string) error { return risks(&s.Accept, v) },
+		},
+		{
+			key: "scripts", form: "true or false", zero: "by the profile",
+			doc:  "Whether scripts may run at all. false refuses every run with FEATURE_DISABLED.",
+			text: func(s *Settings, v string) error { return boolean(&s.Scripts, v) },
+		},
+		{
+			key: "isolation", form: "enforce or degrade", zero: string(IsolationEnforce),
+			doc: "enforce: nothing runs unless every isolation layer that the executor knows is active. degrade: run " +
+				"with the layers that the host gives; every result lists the missing ones.",
+			text: func(s *Settings, v string) error { return oneOf(&s.Isolation, v, IsolationEnforce, IsolationDegrade) },
+		},
+		{
+			key: "interpreters", form: "map of extension to program, or auto", zero: "by the profile",
+			doc: "The allow-list. A script whose extension is not in it never runs. The word auto stands for " +
+				"every interpreter found on the host: python3, bash and node.",
+			text:  func(s *Settings, v string) error { return autoInterpreters(&s.Interpreters, v) },
+			pairs: func(s *Settings, v map[string]string) error { return interpreters(&s.Interpreters, v) },
+		},
+		{
+			key: "bubblewrap", form: "file", zero: "bwrap on the system's path",
+			doc:  "The bubblewrap program.",
+			text: func(s *Settings, v string) error { return program(&s.Bubblewrap, v) },
+		},
+		{
+			key: "limits.timeout", form: "duration", zero: sallyport.DefaultTimeout.String(),
+			doc:  "Wall clock of a run whose caller names none.",
+			text: func(s *Settings, v string) error { return duration(&s.Limits.Timeout, v) },
+		},
+		{
+			key: "limits.max_timeout", form: "duration", zero: sallyport.MaxTimeout.String(),
+			doc:  "The most a caller may ask for.",
+			text: func(s *Settings, v string) error { return duration(&s.MaxTimeout, v) },
+		},
+		{
+			key: "limits.grace", form: "duration", zero: sallyport.DefaultGrace.String(),
+			doc:  "How long after the timeout the server still waits for the executor.",
+			text: func(s *Settings, v string) error { return duration(&s.Grace, v) },
+		},
+		{
+			key: "limits.memory", form: "size", zero: sizeText(sallyport.DefaultMemoryBytes),
+			doc:  "Memory of a whole run.",
+			text: func(s *Settings, v string) error { return size(&s.Limits.MemoryBytes, v) },
+		},
+		{
+			key: "limits.processes", form: "count", zero: "128",
+			doc:  "Processes and threads of a run.",
+			text: func(s *Settings, v string) error { return count(&s.Limits.Processes, v) },
+		},
+		{
+			key: "limits.cpu_millis", form: "count", zero: "1000",
+			doc:  "Thousandths of one CPU.",
+			text: func(s *Settings, v string) error { return count(&s.Limits.CPUMillis, v) },
+		},
+		{
+			key: "limits.scratch", form: "size", zero: sizeText(sallyport.DefaultScratchBytes),
+			doc:  "Each writable file system of a run.",
+			text: func(s *Settings, v string) error { return size(&s.Limits.ScratchBytes, v) },
+		},
+		{
+			key: "limits.output", form: "size", zero: sizeText(sallyport.DefaultOutputBytes),
+			doc:  "Each of standard output and standard error; the rest is cut and said to be.",
+			text: func(s *Settings, v string) error { return size(&s.Limits.OutputBytes, v) },
+		},
+		{
+			key: "limits.artifacts", form: "size", zero: sizeText(sallyport.DefaultArtifactBytes),
+			doc:  "All artifacts of a run together.",
+			text: func(s *Settings, v string) error { return size(&s.Limits.ArtifactBytes, v) },
+		},
+		{
+			key: "limits.artifact_files", form: "count", zero: "32",
+			doc:  "The number of artifacts of a run.",
+			text: func(s *Settings, v string) error { return count(&s.Limits.ArtifactFiles, v) },
+		},
+		{
+			key: "limits.arguments", form: "size", zero: sizeText(sallyport.DefaultArgumentBytes),
+			doc:  "The arguments of a call.",
+			text: func(s *Settings, v string) error { return size(&s.MaxArguments, v) },
+		},
+		{
+			key: "limits.script", form: "size", zero: sizeText(sallyport.DefaultScriptBytes),
+			doc:  "One script.",
+			text: func(s *Settings, v string) error { return size(&s.MaxScript, v) },
+		},
+		{
+			key: "limits.body", form: "size", zero: sizeText(sallyport.DefaultBodyBytes),
+			doc:  "A request's body, imports aside.",
+			text: func(s *Settings, v string) error { return size(&s.MaxBody, v) },
+		},
+		{
+			key: "limits.import", form: "size", zero: "1GiB",
+			doc:  "An uploaded tree of skills.",
+			text: func(s *Settings, v string) error { return size(&s.MaxImport, v) },
+		},
+		{
+			key: "slots.total", form: "count", zero: "the larger of 8 and 4 x CPUs",
+			doc:  "Runs at the same time.",
+			text: func(s *Settings, v string) error { return count(&s.SlotsTotal, v) },
+		},
+		{
+			key: "slots.per_tenant", form: "count", zero: "half of slots.total, at least 2",
+			doc:  "Runs of one tenant at the same time.",
+			text: func(s *Settings, v string) error { return count(&s.SlotsPerTenant, v) },
+		},
+		{
+			key: "queue.length", form: "count", zero: "64",
+			doc:  "Calls that may wait for a slot.",
+			text: func(s *Settings, v string) error { return count(&s.QueueLength, v) },
+		},
+		{
+			key: "queue.wait", form: "duration", zero: sallyport.DefaultQueueWait.String(),
+			doc:  "How long a call waits for a slot.",
+			text: func(s *Settings, v string) error { return duration(&s.QueueWait, v) },
+		},
+		{
+			key: "log.level", form: "debug, info, warn or error", zero: "info",
+			doc:  "The least important line that serve and mcp log, on standard error.",
+			text: func(s *Settings, v string) error { return oneOf(&s.LogLevel, v, "debug", "info", "warn", "error") },
+		},
+		{
+			key: "log.format", form: "text or json", zero: "text",
+			doc:  "How a log line is written.",
+			text: func(s *Settings, v string) error { return oneOf(&s.LogFormat, v, "text", "json") },
+		},
+	}
+}
+
+// rows returns the table by key.
+func rows() map[string]setting {
+	byKey := map[string]setting{}
+	for _, row := range table() {
+		byKey[row.key] = row
+	}
+	return byKey
+}
+
+// nearest returns a known key that looks like key, or "".
+func nearest(key string) string {
+	best, bestDistance := "", 3
+	for _, candidate := range slices.Sorted(maps.Keys(rows())) {
+		if d := distance(key, candidate); d < bestDistance {
+			best, bestDistance = candidate, d
+		}
+	}
+	return best
+}
+
+// distance is the edit distance of two short strings.
+func distance(a, b string) int {
+	previous := make([]int, len(b)+1)
+	for j := range previous {
+		previous[j] = j
+	}
+	for i := range len(a) {
+		current := make([]int, len(b)+1)
+		current[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			current[j+1] = min(previous[j+1]+1, current[j]+1, previous[j]+cost)
+		}
+		previous = current
+	}
+	return previous[len(b)]
+}
