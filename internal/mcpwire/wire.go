@@ -1,0 +1,335 @@
+// Package mcpwire reads the outside of an MCP message: the JSON-RPC frame around a tool's arguments, and the lines that
+// carry it on stdio.
+//
+// It owns what is refused before any MCP library sees a byte: malformed and ambiguous JSON, batches, identifiers that would
+// not survive a round trip, lines over their bound. It leaves the arguments of a tool call to the tool, whose answer is an
+// envelope and not a protocol error, and everything else in the protocol to the SDK. Its one invariant: what it accepts means
+// the same to every JSON reader behind it.
+package mcpwire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/internal/strictjson"
+)
+
+// The JSON-RPC error codes used in front of the SDK. [CodeTransport] is in the range that the protocol leaves to servers.
+const (
+	CodeParse          = -32700
+	CodeInvalidRequest = -32600
+	CodeTransport      = -32000
+)
+
+// MethodCallTool is the one method whose arguments are judged elsewhere.
+const MethodCallTool = "tools/call"
+
+// metaProtocolVersion is the member of _meta in which a request of revision 2026-07-28 names its revision.
+const metaProtocolVersion = "io.modelcontextprotocol/protocolVersion"
+
+// maxArgumentDepth is where nested arguments are no longer passed on: the readers behind give up at 1000 levels.
+const maxArgumentDepth = 512
+
+// maxID is the largest number that JSON readers agree on (2^53 - 1).
+const maxID = 1<<53 - 1
+
+// Message is what stands on the outside of one message.
+type Message struct {
+	// ID is the identifier as received, nil for a notification.
+	ID json.RawMessage
+	// Method is empty for a response.
+	Method string
+	// Name is params.name, or params.uri for resources/read: what the Mcp-Name header mirrors.
+	Name string
+	// ProtocolVersion is the revision that the request names in its _meta, empty for the older ones.
+	ProtocolVersion string
+	// CancelID is params.requestId of notifications/cancelled, as received.
+	CancelID json.RawMessage
+}
+
+// IsCall reports whether the message is a request that expects an answer.
+func (m Message) IsCall() bool { return m.Method != "" && m.ID != nil }
+
+// Fault is why a message was refused. It becomes a JSON-RPC error with [Fault.Response].
+type Fault struct {
+	ID      json.RawMessage // nil when none could be read
+	Code    int
+	Message string
+	// Data is the public error of the product, where there is one.
+	Data *sallyport.PublicError
+}
+
+// Error is the sentence.
+func (f *Fault) Error() string { return f.Message }
+
+// Response encodes the fault. The id is left out when none could be read, which is how the MCP schema wants it.
+func (f *Fault) Response() []byte {
+	type wireError struct {
+		Code    int                    `json:"code"`
+		Message string                 `json:"message"`
+		Data    *sallyport.PublicError `json:"data,omitempty"`
+	}
+	data, err := json.Marshal(struct {
+		Version string          `json:"jsonrpc"`
+		ID      json.RawMessage `json:"id,omitempty"`
+		Error   wireError       `json:"error"`
+	}{"2.0", f.ID, wireError{f.Code, f.Message, f.Data}})
+	if err != nil {
+		// Only details that cannot be encoded get here; the answer stays an answer.
+		return []byte(`{"jsonrpc":"2.0","error":{"code":-32603,"message":"internal error"}}`)
+	}
+	return data
+}
+
+// Parse reads one message. The error is always a [*Fault]. Everything but the arguments of a tool call must be strict: no
+// duplicate keys, valid UTF-8, nesting within [strictjson.MaxDepth]. A batch is refused.
+func Parse(data []byte) (Message, error) {
+	p := parser{dec: jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	if err := p.message(); err != nil {
+		return Message{}, p.fault(err)
+	}
+	return p.msg, nil
+}
+
+type parser struct {
+	dec    *jsontext.Decoder
+	msg    Message
+	params jsontext.Value
+	result bool // there is a result or an error member
+}
+
+// errShape is a fault in the shape of the frame, as opposed to its JSON.
+type errShape string
+
+func (e errShape) Error() string { return string(e) }
+
+// errTwice is a key that comes twice in one object.
+type errTwice string
+
+func (e errTwice) Error() string { return fmt.Sprintf("the key %q comes twice", string(e)) }
+
+func (p *parser) message() error {
+	switch p.dec.PeekKind() {
+	case '[':
+		return errShape("JSON-RPC batches are not supported; send one message per request")
+	case '{':
+	default:
+		if _, err := p.dec.ReadValue(); err != nil {
+			return err
+		}
+		return errShape("a message must be a JSON object")
+	}
+	version := ""
+	err := members(p.dec, func(name string) error {
+		value, err := p.dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		if name == "params" {
+			p.params = value.Clone() // judged below, when the method is known
+			return nil
+		}
+		if err := strictjson.Check(value); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		switch name {
+		case "jsonrpc":
+			version = text(value)
+		case "id":
+			if !validID(value) {
+				return errShape("id must be a string or a whole number")
+			}
+			p.msg.ID = json.RawMessage(value.Clone())
+		case "method":
+			if p.msg.Method = text(value); p.msg.Method == "" {
+				return errShape("method must be a string that is not empty")
+			}
+		case "result", "error":
+			p.result = true
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.end(); err != nil {
+		return err
+	}
+	switch {
+	case version != "2.0":
+		return errShape(`jsonrpc must be "2.0"`)
+	case p.msg.Method == "" && (!p.result || p.msg.ID == nil):
+		return errShape("the message has no method")
+	case p.msg.Method == "" || p.params == nil || p.params.Kind() == jsontext.KindNull:
+		return nil
+	}
+	return p.readParams()
+}
+
+// end fails when there is data after the message.
+func (p *parser) end() error {
+	if kind := p.dec.PeekKind(); kind != 0 {
+		return errShape("there is data after the JSON value")
+	}
+	if _, err := p.dec.ReadToken(); err != nil && !isEOF(err) {
+		return errShape("there is data after the JSON value")
+	}
+	return nil
+}
+
+func (p *parser) readParams() error {
+	if p.params.Kind() != '{' {
+		return errShape("params must be a JSON object")
+	}
+	dec := jsontext.NewDecoder(bytes.NewReader(p.params), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return members(dec, func(name string) error {
+		value, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		if name == "arguments" && p.msg.Method == MethodCallTool {
+			if deeper(value, maxArgumentDepth) {
+				return errShape(fmt.Sprintf("params.arguments is nested deeper than %d levels", maxArgumentDepth))
+			}
+			return nil
+		}
+		if err := strictjson.Check(value); err != nil {
+			return fmt.Errorf("params.%s: %w", name, err)
+		}
+		switch name {
+		case "name", "uri":
+			if (name == "uri") == (p.msg.Method == "resources/read") {
+				p.msg.Name = text(value)
+			}
+		case "requestId":
+			if p.msg.Method == "notifications/cancelled" {
+				p.msg.CancelID = json.RawMessage(value.Clone())
+			}
+		case "_meta":
+			p.msg.ProtocolVersion = metaVersion(value)
+		}
+		return nil
+	})
+}
+
+// members reads an object and calls f at each value, which f must read. A name that comes twice is an error.
+func members(dec *jsontext.Decoder, f func(name string) error) error {
+	if _, err := dec.ReadToken(); err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for dec.PeekKind() != '}' {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String()
+		if seen[name] {
+			return errTwice(name)
+		}
+		seen[name] = true
+		if err := f(name); err != nil {
+			return err
+		}
+	}
+	_, err := dec.ReadToken()
+	return err
+}
+
+// deeper reports whether value, which is valid JSON, nests deeper than limit.
+func deeper(value jsontext.Value, limit int) bool {
+	depth, quoted, escaped := 0, false, false
+	for _, c := range value {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted:
+			escaped = c == '\\'
+			quoted = c != '"'
+		case c == '"':
+			quoted = true
+		case c == '{', c == '[':
+			if depth++; depth > limit {
+				return true
+			}
+		case c == '}', c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+func metaVersion(meta jsontext.Value) string {
+	if meta.Kind() != '{' {
+		return ""
+	}
+	version := ""
+	dec := jsontext.NewDecoder(bytes.NewReader(meta))
+	// The value was checked, so nothing here can fail.
+	_ = members(dec, func(name string) error {
+		value, err := dec.ReadValue()
+		if err == nil && name == metaProtocolVersion {
+			version = text(value)
+		}
+		return err
+	})
+	return version
+}
+
+// text returns the string in value, empty when it is none.
+func text(value jsontext.Value) string {
+	unquoted, err := jsontext.AppendUnquote(nil, value)
+	if err != nil {
+		return ""
+	}
+	return string(unquoted)
+}
+
+// validID accepts a string, and a whole number that every reader keeps.
+func validID(value jsontext.Value) bool {
+	switch value.Kind() {
+	case '"':
+		return true
+	case '0':
+		n, err := strconv.ParseInt(string(value), 10, 64)
+		return err == nil && math.Abs(float64(n)) <= maxID
+	default:
+		return false
+	}
+}
+
+func (p *parser) fault(err error) *Fault {
+	f := &Fault{ID: p.msg.ID, Code: CodeInvalidRequest}
+	if twice, ok := errors.AsType[errTwice](err); ok {
+		if twice == "id" {
+			f.ID = nil // neither of them is known to be the one
+		}
+		f.Message = "invalid request: " + twice.Error()
+		return f
+	}
+	if shape, ok := errors.AsType[errShape](err); ok {
+		f.Message = "invalid request: " + shape.Error()
+		return f
+	}
+	if own, ok := errors.AsType[*sallyport.Error](err); ok {
+		f.Message = "invalid request: " + sallyport.Public(own).Message
+		return f
+	}
+	f.Code, f.Message = CodeParse, "parse error: the JSON is malformed"
+	if isEOF(err) {
+		f.Message = "parse error: the JSON is empty or ends too early"
+	} else if s, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		f.Message = fmt.Sprintf("parse error: the JSON is malformed at byte %d", s.ByteOffset)
+	}
+	return f
+}
+
+func isEOF(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
