@@ -103,7 +103,7 @@ func TestStreams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, _ := runWith(t, sallyport.Result{ExitCode: code(0), Stdout: []byte(test.in), StdoutTruncated: test.cut, Stderr: []byte(test.in)},
+			e, _ := runWith(t, sallyport.Result{ExitCode: code(0), Stdout: []byte(test.in), StdoutTruncated: test.cut, Stderr: []byte(test.in), StderrTruncated: test.cut},
 				func(c *run.Config) { c.Limits.OutputBytes = limit })
 			if len(e.Stdout) > limit {
 				t.Errorf("%d bytes, the limit is %d", len(e.Stdout), limit)

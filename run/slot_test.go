@@ -24,8 +24,9 @@ func TestSlotsAreFair(t *testing.T) {
 		}
 		var mu sync.Mutex
 		var order []sallyport.TenantID
+		var waiters sync.WaitGroup
 		for _, tenant := range []sallyport.TenantID{"a", "a", "a", "b", "c", "b"} {
-			go func() {
+			waiters.Go(func() {
 				release, err := s.acquire(t.Context(), tenant)
 				if err != nil {
 					t.Error(err)
@@ -36,11 +37,11 @@ func TestSlotsAreFair(t *testing.T) {
 				mu.Unlock()
 				time.Sleep(time.Second)
 				release()
-			}()
+			})
 			synctest.Wait()
 		}
 		hold()
-		time.Sleep(time.Minute)
+		waiters.Wait()
 		if want := []sallyport.TenantID{"a", "b", "c", "a", "b", "a"}; !slices.Equal(order, want) {
 			t.Errorf("got %q, want %q", order, want)
 		}
@@ -100,8 +101,8 @@ func TestSlotsWaiterLeaves(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		go cancel()
-		go release()
+		wg.Go(cancel)
+		wg.Go(release)
 		wg.Wait()
 		if s.used != 0 || s.queued != 0 || len(s.usedBy)+len(s.waiting)+len(s.turns) != 0 {
 			t.Errorf("left behind: used %d queued %d", s.used, s.queued)
