@@ -27,7 +27,7 @@ type world struct {
 	calls     []sallyport.ExecRequest
 	observer  *observer
 
-	mu sync.Mutex // guards calls
+	mu sync.Mutex // guards calls and execute once a run began
 }
 
 func newWorld(t *testing.T) *world {
@@ -126,11 +126,19 @@ func (w *world) Capabilities(context.Context) sallyport.Capabilities { return w.
 func (w *world) Execute(ctx context.Context, req sallyport.ExecRequest) (sallyport.Result, error) {
 	w.mu.Lock()
 	w.calls = append(w.calls, req)
+	execute := w.execute
 	w.mu.Unlock()
 	if !w.ledger.isOpen(req.ExecutionID) {
 		return sallyport.Result{}, errors.New("called before the record was open")
 	}
-	return w.execute(ctx, req)
+	return execute(ctx, req)
+}
+
+// becomes replaces what the executor does while a deaf call may still run.
+func (w *world) becomes(execute func(context.Context, sallyport.ExecRequest) (sallyport.Result, error)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.execute = execute
 }
 
 func (w *world) called() int {

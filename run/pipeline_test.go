@@ -273,7 +273,7 @@ func TestDeafExecutor(t *testing.T) {
 		if w.observer.abandoned != 1 {
 			t.Errorf("abandoned: got %d, want 1", w.observer.abandoned)
 		}
-		w.execute = func(context.Context, sallyport.ExecRequest) (sallyport.Result, error) { return exit(0), nil }
+		w.becomes(func(context.Context, sallyport.ExecRequest) (sallyport.Result, error) { return exit(0), nil })
 		if e, err := s.Run(t.Context(), w.principal, request()); err != nil || e.Status != sallyport.StatusSuccess || e.QueueMS != 0 {
 			t.Errorf("next run: got %q after %d ms (%v), want success at once", e.Status, e.QueueMS, err)
 		}
@@ -322,7 +322,7 @@ func TestHangUpDuringRun(t *testing.T) {
 		if took := time.Since(began); took != 3*time.Second {
 			t.Errorf("took %s, want 3s", took)
 		}
-		w.execute = func(context.Context, sallyport.ExecRequest) (sallyport.Result, error) { return exit(0), nil }
+		w.becomes(func(context.Context, sallyport.ExecRequest) (sallyport.Result, error) { return exit(0), nil })
 		if e, err := s.Run(t.Context(), w.principal, request()); err != nil || e.QueueMS != 2000 {
 			t.Errorf("next run: got %q after %d ms (%v), want the slot after 2000", e.Status, e.QueueMS, err)
 		}
