@@ -2,7 +2,11 @@ package server
 
 import (
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sallyport-dev/sallyport"
 )
@@ -50,6 +54,62 @@ type Config struct {
 	Logger *slog.Logger
 	// Now is the clock for stored times; nil means time.Now.
 	Now func() time.Time
+	// Tracer makes spans; nil makes none.
+	Tracer trace.TracerProvider
 	// Version is what the server calls itself.
 	Version string
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxTimeout == 0 {
+		c.MaxTimeout = sallyport.MaxTimeout
+	}
+	if c.MaxArgumentBytes == 0 {
+		c.MaxArgumentBytes = sallyport.DefaultArgumentBytes
+	}
+	if c.MaxScriptBytes == 0 {
+		c.MaxScriptBytes = sallyport.DefaultScriptBytes
+	}
+	if c.Logger == nil {
+		c.Logger = discard()
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// validate returns every contradiction, joined into one INVALID_ARGUMENT.
+func (c Config) validate() error {
+	var problems []string
+	require := func(ok bool, problem string) {
+		if !ok {
+			problems = append(problems, problem)
+		}
+	}
+	require(c.DataDir != "", "DataDir is required")
+	for name, value := range map[string]int64{
+		"MaxTimeout": int64(c.MaxTimeout), "Grace": int64(c.Grace), "MaxArgumentBytes": c.MaxArgumentBytes,
+		"MaxScriptBytes": c.MaxScriptBytes, "MaxBodyBytes": c.MaxBodyBytes, "MaxImportBytes": c.MaxImportBytes,
+		"SlotsTotal": int64(c.SlotsTotal), "SlotsPerTenant": int64(c.SlotsPerTenant),
+		"QueueLength": int64(c.QueueLength), "QueueWait": int64(c.QueueWait),
+		"Limits.Timeout": int64(c.Limits.Timeout), "Limits.MemoryBytes": c.Limits.MemoryBytes,
+		"Limits.Processes": c.Limits.Processes, "Limits.CPUMillis": c.Limits.CPUMillis,
+		"Limits.ScratchBytes": c.Limits.ScratchBytes, "Limits.OutputBytes": c.Limits.OutputBytes,
+		"Limits.ArtifactBytes": c.Limits.ArtifactBytes, "Limits.ArtifactFiles": c.Limits.ArtifactFiles,
+	} {
+		require(value >= 0, name+" is negative")
+	}
+	require(c.MaxTimeout == 0 || c.MaxTimeout >= sallyport.MinTimeout, "MaxTimeout is under one second")
+	require(c.Limits.Timeout == 0 || c.Limits.Timeout >= sallyport.MinTimeout, "Limits.Timeout is under one second")
+	require(c.SlotsTotal == 0 || c.SlotsPerTenant <= c.SlotsTotal, "SlotsPerTenant is over SlotsTotal")
+	for _, row := range c.Interpreters {
+		require(row.Extension != "" && row.Program != "" && row.Runtime != "", "an interpreter lacks its extension, runtime or program")
+	}
+	require(!slices.Contains(c.Gates, nil), "a gate is nil")
+	if len(problems) == 0 {
+		return nil
+	}
+	slices.Sort(problems)
+	return sallyport.Errorf("server.config", sallyport.CodeInvalidArgument, "the configuration is not usable: %s", strings.Join(problems, "; "))
 }

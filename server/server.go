@@ -7,53 +7,234 @@ package server
 
 import (
 	"context"
+	"errors"
+	"io"
+	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/access"
 	"github.com/sallyport-dev/sallyport/audit"
+	"github.com/sallyport-dev/sallyport/gate"
+	"github.com/sallyport-dev/sallyport/internal/auth"
+	"github.com/sallyport-dev/sallyport/internal/httpapi"
+	"github.com/sallyport-dev/sallyport/internal/mcpapi"
+	"github.com/sallyport-dev/sallyport/internal/store"
+	"github.com/sallyport-dev/sallyport/internal/telemetry"
 	"github.com/sallyport-dev/sallyport/registry"
 	"github.com/sallyport-dev/sallyport/run"
 )
 
 // Server is one running installation. It is safe for concurrent use.
-type Server struct{}
+type Server struct {
+	cfg       Config
+	owner     *owner
+	store     *store.Store
+	outside   *os.File // checkpoints outside the database
+	telemetry *telemetry.Telemetry
+
+	registry *registry.Service
+	access   *access.Service
+	audit    *audit.Service
+	runs     *run.Service
+	mcp      *mcpapi.API
+
+	network, local http.Handler
+	closed         sync.Once
+	closeErr       error
+	// ready is closed while the server serves; Close takes it away.
+	stopping chan struct{}
+}
 
 // New opens the data folder, migrates the database, closes as lost what a crash left open and builds the services. It
-// takes the data folder's lock: STORE_UNAVAILABLE when another process owns it.
-func New(ctx context.Context, cfg Config) (*Server, error) {
-	return nil, &sallyport.Error{Op: "server", Code: sallyport.CodeInternal}
+// takes the data folder's lock: STORE_UNAVAILABLE when another process owns it. A Config that contradicts itself is
+// INVALID_ARGUMENT, all problems at once.
+func New(ctx context.Context, cfg Config) (_ *Server, err error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg.withDefaults(), stopping: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.release())
+		}
+	}()
+	if s.owner, err = own(cfg.DataDir); err != nil {
+		return nil, err
+	}
+	if s.store, err = store.Open(ctx, store.Config{Path: filepath.Join(cfg.DataDir, DatabaseFile), Logger: s.cfg.Logger}); err != nil {
+		return nil, err
+	}
+	if err := s.services(); err != nil {
+		return nil, err
+	}
+	lost, err := s.runs.Recover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if lost > 0 {
+		s.cfg.Logger.WarnContext(ctx, "executions that a crash left open were closed as lost", "count", lost)
+	}
+	s.surfaces()
+	return s, nil
+}
+
+// services builds the verbs on the store.
+func (s *Server) services() error {
+	key, err := signingKey(s.owner.root)
+	if err != nil {
+		return err
+	}
+	s.outside, err = s.owner.root.OpenFile(checkpoints, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return &sallyport.Error{
+			Op: "server.services", Code: sallyport.CodeStoreUnavailable, Message: "the data folder cannot be written", Err: err,
+		}
+	}
+	cfg := s.cfg
+	s.telemetry = telemetry.New(cfg.Tracer)
+	s.audit = audit.New(audit.Config{Store: s.store, Key: key, CheckpointLog: s.outside, Logger: cfg.Logger, Now: cfg.Now})
+	s.registry = registry.New(registry.Config{
+		Store: s.store, Trail: s.audit, MaxScriptBytes: cfg.MaxScriptBytes, Logger: cfg.Logger, Now: cfg.Now,
+	})
+	s.access = access.New(access.Config{Store: s.store, Trail: s.audit, Skills: s.registry, Logger: cfg.Logger, Now: cfg.Now})
+	standard := gate.Standard(gate.Deps{
+		Enabled:          func(sallyport.TenantID) bool { return cfg.ScriptsEnabled },
+		Interpreters:     cfg.Interpreters,
+		MaxArgumentBytes: cfg.MaxArgumentBytes,
+		MaxInputBytes:    sallyport.DefaultInputBytes,
+		MaxInputFiles:    sallyport.DefaultInputFiles,
+		MaxScriptBytes:   cfg.MaxScriptBytes,
+		MaxRevisionBytes: sallyport.MaxSkillBytes,
+		Executor:         cfg.Executor,
+		RequiredLayers:   cfg.RequiredLayers,
+		Now:              cfg.Now,
+	})
+	s.runs = run.New(run.Config{
+		Skills: s.registry, Grants: s.store, Ledger: s.store, Gates: slices.Concat(standard, cfg.Gates), Executor: cfg.Executor,
+		Limits: cfg.Limits, MaxTimeout: cfg.MaxTimeout, Grace: cfg.Grace, SlotsTotal: cfg.SlotsTotal,
+		SlotsPerTenant: cfg.SlotsPerTenant, QueueLength: cfg.QueueLength, QueueWait: cfg.QueueWait,
+		Mask: audit.Mask, Observer: s.telemetry, Logger: cfg.Logger, Now: cfg.Now,
+	})
+	return nil
+}
+
+// surfaces builds the two handlers: one for the network, one for the data folder's own operator.
+func (s *Server) surfaces() {
+	s.mcp = mcpapi.New(mcpapi.Config{
+		Skills: s.registry, Runs: s.runs, Version: s.cfg.Version, MaxTimeout: s.cfg.MaxTimeout,
+		MaxBodyBytes: s.cfg.MaxBodyBytes, Logger: s.cfg.Logger,
+		Observe: func(_ context.Context, call mcpapi.ToolCall) { s.telemetry.ToolCalled(call.Tool, call.Code) },
+	})
+	var loopback *sallyport.Principal
+	if s.cfg.LoopbackPrincipal {
+		p := Loopback()
+		loopback = &p
+	}
+	operator := Operator()
+	s.network = s.handler(auth.Config{Keys: s.access, Loopback: loopback})
+	s.local = s.handler(auth.Config{Keys: s.access, Fixed: &operator})
+}
+
+func (s *Server) handler(who auth.Config) http.Handler {
+	authenticator := auth.New(who)
+	return httpapi.New(httpapi.Config{
+		Auth: authenticator, Skills: s.registry, Access: s.access, Audit: s.audit, Runs: s.runs, Ready: s.ready,
+		Metrics: s.telemetry.Handler(), MCP: s.mcp.Handler(authenticator.Principal), MaxBodyBytes: s.cfg.MaxBodyBytes,
+		MaxImportBytes: s.cfg.MaxImportBytes, SpoolDir: filepath.Join(s.cfg.DataDir, spoolFolder),
+		Logger: s.cfg.Logger, Now: s.cfg.Now, Version: s.cfg.Version,
+	})
+}
+
+// ready says why the server cannot serve now. A sandbox that is away does not count: skills are still served.
+func (s *Server) ready(ctx context.Context) error {
+	select {
+	case <-s.stopping:
+		return sallyport.Errorf("server.ready", sallyport.CodeStoreUnavailable, "the server is stopping")
+	default:
+	}
+	_, _, err := s.store.Head(ctx, sallyport.DefaultTenant)
+	return err
 }
 
 // Handler serves the network: /v1, /mcp, /metrics, health. Callers need a key unless Config.LoopbackPrincipal.
-func (s *Server) Handler() http.Handler { return http.NotFoundHandler() }
+func (s *Server) Handler() http.Handler { return s.network }
 
 // LocalHandler serves the same to the data folder's own operator, who carries every scope of the default tenant. It must
 // only ever be reached in process or through the folder's 0600 socket.
-func (s *Server) LocalHandler() http.Handler { return http.NotFoundHandler() }
+func (s *Server) LocalHandler() http.Handler { return s.local }
 
-// Run does the background work (checkpoints) until ctx ends.
-func (s *Server) Run(ctx context.Context) error { <-ctx.Done(); return nil }
+// ServeMCP serves MCP over one pair of streams to p until in ends or ctx does: the stdio transport.
+func (s *Server) ServeMCP(ctx context.Context, p sallyport.Principal, in io.ReadCloser, out io.WriteCloser) error {
+	return s.mcp.ServeStdio(ctx, p, in, out)
+}
 
-// Close waits for running executions to be recorded, writes a last checkpoint and releases the data folder.
-func (s *Server) Close() error { return nil }
+// Run does the background work (audit checkpoints) until ctx ends.
+func (s *Server) Run(ctx context.Context) error { return s.audit.Run(ctx) }
 
-// Registry, Access, Audit and Runs are the services, for embedders.
-func (s *Server) Registry() *registry.Service { return nil }
+// closeWait bounds how long Close waits for running executions.
+const closeWait = 2 * time.Minute
+
+// Close refuses to be ready, waits for running executions to be recorded and releases the data folder. The caller stops
+// serving requests first. It may be called twice.
+func (s *Server) Close() error {
+	s.closed.Do(func() {
+		close(s.stopping)
+		ctx, cancel := context.WithTimeout(context.Background(), closeWait) //nolint:forbidigo // it outlives every caller
+		defer cancel()
+		s.closeErr = errors.Join(s.runs.Close(ctx), s.release())
+	})
+	return s.closeErr
+}
+
+// release gives back what New took, in the opposite order.
+func (s *Server) release() error {
+	var errs []error
+	if s.store != nil {
+		errs = append(errs, s.store.Close())
+	}
+	if s.outside != nil {
+		errs = append(errs, s.outside.Close())
+	}
+	if s.owner != nil {
+		errs = append(errs, s.owner.close())
+	}
+	return errors.Join(errs...)
+}
+
+// Registry keeps skills and revisions.
+func (s *Server) Registry() *registry.Service { return s.registry }
 
 // Access keeps grants and keys.
-func (s *Server) Access() *access.Service { return nil }
+func (s *Server) Access() *access.Service { return s.access }
 
 // Audit keeps the trail.
-func (s *Server) Audit() *audit.Service { return nil }
+func (s *Server) Audit() *audit.Service { return s.audit }
 
 // Runs carries out scripts.
-func (s *Server) Runs() *run.Service { return nil }
+func (s *Server) Runs() *run.Service { return s.runs }
 
-// Operator is the principal of LocalHandler.
+// Operator is the principal of LocalHandler: it carries every scope of the default tenant.
 func Operator() sallyport.Principal {
 	return sallyport.Principal{
 		ID: "operator", TenantID: sallyport.DefaultTenant,
 		Teams: []sallyport.TeamID{sallyport.DefaultTeam}, Scopes: sallyport.Scopes(),
 	}
 }
+
+// Loopback is the principal of a keyless caller on this machine. It can use and write skills and run what was granted; it
+// cannot grant: an agent must not open its own gate.
+func Loopback() sallyport.Principal {
+	return sallyport.Principal{
+		ID: "loopback", TenantID: sallyport.DefaultTenant, Teams: []sallyport.TeamID{sallyport.DefaultTeam},
+		Scopes: []sallyport.Scope{sallyport.ScopeMemoryRead, sallyport.ScopeMemoryWrite},
+	}
+}
+
+// discard is the logger of a Config without one.
+func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }

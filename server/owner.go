@@ -1,0 +1,80 @@
+package server
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/sallyport-dev/sallyport"
+)
+
+// LockFile, SocketFile and DatabaseFile are the names inside a data folder that others may rely on.
+const (
+	LockFile     = "lock"
+	SocketFile   = "sallyport.sock"
+	DatabaseFile = "sallyport.db"
+	keyFile      = "audit.key"
+	checkpoints  = "checkpoints.jsonl"
+	spoolFolder  = "spool"
+)
+
+// owner holds a data folder: no second process may open it. The kernel releases the lock when the process ends, however
+// it ends, so a lock that can be taken proves that the last owner is gone.
+type owner struct {
+	root *os.Root
+	lock *os.File
+}
+
+// own makes the folder when it is absent and takes its lock. STORE_UNAVAILABLE when another process owns it or it
+// cannot be written.
+func own(dir string) (*owner, error) {
+	const op = "server.own"
+	if dir == "" {
+		return nil, sallyport.Errorf(op, sallyport.CodeInvalidArgument, "a data folder is required")
+	}
+	fail := func(err error, message string) error {
+		return &sallyport.Error{Op: op, Code: sallyport.CodeStoreUnavailable, Message: message, Err: err}
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fail(err, "the data folder cannot be made; choose another with --data")
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fail(err, "the data folder cannot be opened; check its owner and mode")
+	}
+	lock, err := root.OpenFile(LockFile, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, errors.Join(fail(err, "the data folder cannot be written; check its owner, mode and mount"), root.Close())
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		message := "the data folder cannot be locked"
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			message = "another process owns the data folder; talk to it, or stop it first"
+		}
+		return nil, errors.Join(fail(err, message), lock.Close(), root.Close())
+	}
+	if err := root.MkdirAll(spoolFolder, 0o700); err != nil {
+		return nil, errors.Join(fail(err, "the data folder cannot be written; check its owner, mode and mount"), lock.Close(), root.Close())
+	}
+	return &owner{root, lock}, nil
+}
+
+// Owned reports whether a process owns the data folder now; a folder that is not there is not owned.
+func Owned(dir string) (bool, error) {
+	lock, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR, 0)
+	if err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return false, nil
+		}
+		return false, err
+	}
+	defer lock.Close()
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return true, nil
+	}
+	return false, err
+}
+
+func (o *owner) close() error { return errors.Join(o.lock.Close(), o.root.Close()) }
