@@ -6,13 +6,21 @@
 package audit
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
+	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"time"
 
 	"github.com/sallyport-dev/sallyport"
+)
+
+var (
+	errIncomplete = errors.New("an entry needs a tenant, an action and an entity")
+	errNoObject   = errors.New("the detail of an entry must be a JSON object")
 )
 
 // Config is what a Service needs. Store is required.
@@ -87,23 +95,86 @@ type Service struct {
 	cfg Config
 }
 
+// defaultInterval is the time between checkpoints when Config.Interval is zero.
+const defaultInterval = time.Minute
+
+const (
+	opAppend = "audit.append"
+	opList   = "audit.list"
+	opExport = "audit.export"
+)
+
+// The bounds of Filter.Limit.
+const (
+	defaultLimit = 100
+	maxLimit     = 1000
+)
+
 // New returns a Service.
-func New(cfg Config) *Service { return &Service{cfg} }
+func New(cfg Config) *Service {
+	if cfg.Interval <= 0 {
+		cfg.Interval = defaultInterval
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Service{cfg}
+}
 
-var errUnwritten = &sallyport.Error{Op: "audit", Code: sallyport.CodeInternal}
+// Append masks secrets in the entry's Detail and writes it durably; when it returned nil the entry is on disk. An entry
+// without tenant, action or entity, or with a Detail that is not a JSON object, is INTERNAL: its writer is wrong. A zero At
+// means now; an empty Detail means {}. AUDIT_UNAVAILABLE when it cannot be written.
+func (s *Service) Append(ctx context.Context, entry sallyport.Entry) error {
+	if entry.TenantID == "" || entry.Action == "" || entry.Entity == "" {
+		return &sallyport.Error{Op: opAppend, Code: sallyport.CodeInternal, Err: errIncomplete}
+	}
+	if entry.At.IsZero() {
+		entry.At = s.cfg.Now()
+	}
+	entry.At = entry.At.UTC().Truncate(time.Microsecond)
+	if len(entry.Detail) == 0 {
+		entry.Detail = json.RawMessage("{}")
+	}
+	detail, err := mask(entry.Detail)
+	if err == nil && !bytes.HasPrefix(bytes.TrimLeft(detail, " \t\r\n"), []byte("{")) {
+		err = errNoObject
+	}
+	if err != nil {
+		return &sallyport.Error{Op: opAppend, Code: sallyport.CodeInternal, Err: err}
+	}
+	entry.Detail = detail
+	if _, err := s.cfg.Store.AppendEntry(ctx, entry.TenantID, entry); err != nil {
+		return &sallyport.Error{Op: opAppend, Code: sallyport.CodeAuditUnavailable, Err: err}
+	}
+	return nil
+}
 
-// Append masks secrets in the entry's Detail and writes it durably.
-func (s *Service) Append(ctx context.Context, entry sallyport.Entry) error { return errUnwritten }
-
-// List returns entries. Needs audit:read.
+// List returns entries. Needs audit:read. A Limit outside 0..1000 or a negative After is INVALID_ARGUMENT.
 func (s *Service) List(ctx context.Context, p sallyport.Principal, filter Filter) ([]sallyport.Entry, error) {
-	return nil, errUnwritten
+	if err := p.Require(opList, sallyport.ScopeAuditRead); err != nil {
+		return nil, err
+	}
+	switch {
+	case filter.Limit < 0 || filter.Limit > maxLimit:
+		return nil, sallyport.Errorf(opList, sallyport.CodeInvalidArgument, "limit must be 1 to %d", maxLimit)
+	case filter.After < 0:
+		return nil, sallyport.Errorf(opList, sallyport.CodeInvalidArgument, "after must not be negative")
+	case filter.Limit == 0:
+		filter.Limit = defaultLimit
+	}
+	return s.cfg.Store.Entries(ctx, p.TenantID, filter)
 }
 
-// Verify checks the caller's tenant's chain, and its tail against outside checkpoints when given. Needs audit:read.
-func (s *Service) Verify(ctx context.Context, p sallyport.Principal, outside []Checkpoint) (Verdict, error) {
-	return Verdict{}, errUnwritten
+// Export writes the caller's tenant's whole trail to w, one entry as JSON per line, in sequence order. VerifyExport reads it.
+// Needs audit:read. An error after the first line leaves w with a part of the trail.
+func (s *Service) Export(ctx context.Context, p sallyport.Principal, w io.Writer) error {
+	if err := p.Require(opExport, sallyport.ScopeAuditRead); err != nil {
+		return err
+	}
+	lines := json.NewEncoder(w)
+	lines.SetEscapeHTML(false)
+	return s.cfg.Store.EachEntry(ctx, p.TenantID, func(entry sallyport.Entry) error { return lines.Encode(entry) })
 }
-
-// Run writes checkpoints on the interval until ctx ends, and one at the end.
-func (s *Service) Run(ctx context.Context) error { return errUnwritten }

@@ -1,0 +1,179 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/internal/strictjson"
+)
+
+const opVerify = "audit.verify"
+
+// maxExportLine bounds a line of an exported trail, in bytes.
+const maxExportLine = 4 << 20
+
+var (
+	errTrailing = errors.New("data after the JSON value")
+	errStop     = errors.New("stop")
+)
+
+func sentence(format string, args ...any) string { return fmt.Sprintf(format, args...) }
+
+// Verify checks the caller's tenant's chain, and its tail against outside checkpoints when given. Needs audit:read.
+//
+// It recomputes the hash of every entry, checks sequence and links, and holds the chain against every stored checkpoint and
+// every one of outside. A stored checkpoint whose signature does not hold is a broken trail; one by another key is no evidence
+// and is left out. Outside may speak of other tenants too; one of this tenant that is not signed by this server's key is
+// INVALID_ARGUMENT. Entries that are appended meanwhile do no harm.
+func (s *Service) Verify(ctx context.Context, p sallyport.Principal, outside []Checkpoint) (Verdict, error) {
+	if err := p.Require(opVerify, sallyport.ScopeAuditRead); err != nil {
+		return Verdict{}, err
+	}
+	own, err := checkOutside(outside, p.TenantID, s.publicKey())
+	if err != nil {
+		return Verdict{}, err
+	}
+	// Claims about the chain are read before the chain, which only grows.
+	stored, err := s.cfg.Store.Checkpoints(ctx, p.TenantID)
+	if err != nil {
+		return Verdict{}, err
+	}
+	count, _, err := s.cfg.Store.Head(ctx, p.TenantID)
+	if err != nil {
+		return Verdict{}, err
+	}
+	evidence, forged := s.judge(p.TenantID, stored)
+	walk := newChain(p.TenantID, append(evidence, own...))
+	err = s.cfg.Store.EachEntry(ctx, p.TenantID, func(entry sallyport.Entry) error {
+		if !walk.add(entry) {
+			return errStop
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errStop) {
+		return Verdict{}, err
+	}
+	if walk.fault == nil && forged != nil {
+		walk.fail(ResultBroken, forged.Count, "the stored checkpoint at entry %d carries a signature that does not hold", forged.Count)
+	}
+	return walk.verdict(count, own), nil
+}
+
+// judge splits stored checkpoints into those that are evidence and the first that names this server's key without being
+// signed by it.
+func (s *Service) judge(tenant sallyport.TenantID, stored []Checkpoint) (evidence []Checkpoint, forged *Checkpoint) {
+	key := s.publicKey()
+	for _, checkpoint := range stored {
+		switch {
+		case key != nil && checkpoint.TenantID == tenant && checkpoint.Holds(key):
+			evidence = append(evidence, checkpoint)
+		case forged == nil && !checkpoint.Holds(nil):
+			forged = &checkpoint
+		}
+	}
+	return evidence, forged
+}
+
+// checkOutside returns those checkpoints that speak of tenant, all proven to be by one key: the given one, or when that is
+// nil the one that the first of them names.
+func checkOutside(outside []Checkpoint, tenant sallyport.TenantID, key ed25519.PublicKey) ([]Checkpoint, error) {
+	var own []Checkpoint
+	for _, checkpoint := range outside {
+		if checkpoint.TenantID != tenant {
+			continue
+		}
+		held := checkpoint.Holds(key)
+		if key == nil && len(own) > 0 {
+			held = held && checkpoint.PublicKey == own[0].PublicKey
+		}
+		if !held || checkpoint.Count < 1 {
+			return nil, sallyport.Errorf(opVerify, sallyport.CodeInvalidArgument,
+				"the given checkpoint of entry %d is not signed by the key of this trail, so it proves nothing", checkpoint.Count)
+		}
+		own = append(own, checkpoint)
+	}
+	return own, nil
+}
+
+// Evidence is what an exported trail is held against.
+type Evidence struct {
+	// Checkpoints from outside the database; those of other tenants are left out. Empty proves no tail.
+	Checkpoints []Checkpoint
+	// PublicKey that must have signed them; nil means the one that they name, which must be the same in all.
+	PublicKey ed25519.PublicKey
+}
+
+// VerifyExport checks an exported trail, one entry as JSON per line, as Export writes it, without any database. A line that
+// is no entry, or has a field that an entry has not, is a broken trail. It returns an error only when r cannot be read or
+// evidence is not what it claims to be (INVALID_ARGUMENT).
+func VerifyExport(r io.Reader, evidence Evidence) (Verdict, error) {
+	lines := bufio.NewReaderSize(r, 64<<10)
+	var walk *chain
+	var own []Checkpoint
+	for {
+		line, err := readLine(lines)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil && !errors.Is(err, errTooLong) {
+			return Verdict{}, &sallyport.Error{Op: opVerify, Code: sallyport.CodeInternal, Err: err}
+		}
+		var entry sallyport.Entry
+		bad := err != nil || strictjson.Decode(line, &entry) != nil
+		if walk == nil {
+			if own, err = checkOutside(evidence.Checkpoints, entry.TenantID, evidence.PublicKey); err != nil {
+				return Verdict{}, err
+			}
+			walk = newChain(entry.TenantID, own)
+		}
+		if bad {
+			walk.fail(ResultBroken, walk.checked+1, "line %d of the export is not an audit entry", walk.checked+1)
+		}
+		if !walk.add(entry) {
+			break
+		}
+	}
+	if walk == nil {
+		return emptyExport(evidence)
+	}
+	return walk.verdict(0, own), nil
+}
+
+// emptyExport judges an export without any line. It names no tenant, so a checkpoint of any tenant contradicts it.
+func emptyExport(evidence Evidence) (Verdict, error) {
+	if len(evidence.Checkpoints) == 0 {
+		return newChain("", nil).verdict(0, nil), nil
+	}
+	tenant := evidence.Checkpoints[0].TenantID
+	own, err := checkOutside(evidence.Checkpoints, tenant, evidence.PublicKey)
+	if err != nil {
+		return Verdict{}, err
+	}
+	return newChain(tenant, own).verdict(0, own), nil
+}
+
+var errTooLong = errors.New("the line is too long")
+
+// readLine returns the next line without its end; a last line needs none. io.EOF means that there is no more.
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case len(line) > maxExportLine:
+			return nil, errTooLong
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(line) > 0, err == nil:
+			return bytes.TrimSuffix(line, []byte("\n")), nil
+		default:
+			return nil, err
+		}
+	}
+}
