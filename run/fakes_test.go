@@ -215,8 +215,11 @@ func (l *ledger) Start(_ context.Context, _ sallyport.TenantID, id sallyport.Exe
 }
 
 func (l *ledger) Close(ctx context.Context, _ sallyport.TenantID, e sallyport.Execution, artifacts []sallyport.ArtifactFile, entry sallyport.Entry) error {
-	if l.closeErr != nil {
-		return l.closeErr
+	l.mu.Lock()
+	broken := l.closeErr
+	l.mu.Unlock()
+	if broken != nil {
+		return broken
 	}
 	if err := ctx.Err(); err != nil {
 		return err
@@ -286,7 +289,8 @@ func (o *observer) Refused(_ context.Context, gate string, code sallyport.Code) 
 	defer o.mu.Unlock()
 	o.refused = append(o.refused, gate+" "+string(code))
 }
-func (o *observer) DenyUnrecorded(context.Context) { o.mu.Lock(); defer o.mu.Unlock(); o.unrecorded++ }
+func (o *observer) DenyUnrecorded(context.Context)   { o.mu.Lock(); defer o.mu.Unlock(); o.unrecorded++ }
+func (o *observer) FinishUnrecorded(context.Context) {}
 func (o *observer) Finished(context.Context, sallyport.Execution) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

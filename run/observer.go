@@ -17,6 +17,8 @@ type Observer interface {
 	Refused(ctx context.Context, gate string, code sallyport.Code)
 	// DenyUnrecorded counts a script.denied entry that could not be written.
 	DenyUnrecorded(ctx context.Context)
+	// FinishUnrecorded counts a script.finished entry that could not be written at once.
+	FinishUnrecorded(ctx context.Context)
 	// Finished counts a closed execution.
 	Finished(ctx context.Context, execution sallyport.Execution)
 	// Slots reports how many slots are in use.
@@ -32,6 +34,7 @@ func (noObserver) Span(ctx context.Context, _, _ string) (context.Context, func(
 }
 func (noObserver) Resolved(context.Context, *sallyport.Candidate)  {}
 func (noObserver) Refused(context.Context, string, sallyport.Code) {}
+func (noObserver) FinishUnrecorded(context.Context)                {}
 func (noObserver) DenyUnrecorded(context.Context)                  {}
 func (noObserver) Finished(context.Context, sallyport.Execution)   {}
 func (noObserver) Slots(int)                                       {}

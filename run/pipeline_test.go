@@ -469,6 +469,31 @@ func TestRecover(t *testing.T) {
 	}
 }
 
+// An outcome that cannot be recorded at once is recorded as soon as it can be: as what it was, not as lost.
+func TestRecordedLate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.ledger.closeErr = errors.New("disk full")
+		s := w.service()
+		if e, err := s.Run(t.Context(), w.principal, request()); err != nil || e.Status != sallyport.StatusSuccess {
+			t.Fatalf("got %q (%v)", e.Status, err)
+		}
+		time.Sleep(10 * time.Second)
+		w.ledger.mu.Lock()
+		w.ledger.closeErr = nil
+		w.ledger.mu.Unlock()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := w.ledger.only(t).Status; got != sallyport.StatusSuccess || s.Unrecorded() != 0 {
+			t.Errorf("got %q, unrecorded %d; want success, 0", got, s.Unrecorded())
+		}
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestCancelByID(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -167,12 +167,43 @@ func (s *Service) finish(ctx context.Context, e sallyport.Execution, artifacts [
 	defer cancel()
 	entry := s.entry(sallyport.ActionScriptFinished, e.PrincipalID, e.Slug+"/"+e.ScriptPath, e.ID, finishedDetail(e))
 	if err := s.cfg.Ledger.Close(record, e.TenantID, e, artifacts, entry); err != nil {
-		// The script did run: its outcome is told, and the open record is closed as lost at the next start.
+		// The script did run: its outcome is told now, and recorded as soon as the ledger can.
 		s.cfg.Logger.ErrorContext(ctx, "the outcome of an execution was not recorded", "execution_id", e.ID, "error", err)
-		s.unrecorded.Add(1)
+		s.cfg.Observer.FinishUnrecorded(ctx)
+		s.recordLater(ctx, e, artifacts, entry)
 	}
 	s.cfg.Observer.Finished(ctx, e)
 	return e, answer
+}
+
+// maxUnrecorded bounds the outcomes that are kept in memory for a ledger that cannot write; what is over it, or left when the service
+// closes, is closed as lost at the next start.
+const maxUnrecorded = 256
+
+// recordLater tries again, ever more slowly, until the outcome is recorded or the service closes.
+func (s *Service) recordLater(ctx context.Context, e sallyport.Execution, artifacts []sallyport.ArtifactFile, entry sallyport.Entry) {
+	if s.unrecorded.Add(1) > maxUnrecorded {
+		s.unrecorded.Add(-1)
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	s.background.Go(func() {
+		for wait := time.Second; ; wait = min(2*wait, time.Minute) {
+			select {
+			case <-s.closing:
+				return
+			case <-time.After(wait):
+			}
+			record, cancel := context.WithTimeout(ctx, recordTimeout)
+			err := s.cfg.Ledger.Close(record, e.TenantID, e, artifacts, entry)
+			cancel()
+			if err == nil {
+				s.unrecorded.Add(-1)
+				s.cfg.Logger.InfoContext(ctx, "the outcome of an execution was recorded late", "execution_id", e.ID)
+				return
+			}
+		}
+	})
 }
 
 // conclude turns a break into a status and an answer: SLOTS_EXHAUSTED and "nothing began" are not_started, the caller's

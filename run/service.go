@@ -99,7 +99,9 @@ type Service struct {
 	cfg        Config
 	slots      *slots
 	background sync.WaitGroup // executor calls and start records; see Close
-	unrecorded atomic.Int64   // outcomes that could not be recorded since the start
+	closing    chan struct{}  // closed by Close
+	closeOnce  sync.Once
+	unrecorded atomic.Int64 // outcomes that wait to be recorded
 
 	mu     sync.Mutex // guards active
 	active map[sallyport.ExecutionID]activeRun
@@ -114,14 +116,17 @@ type activeRun struct {
 func New(cfg Config) *Service {
 	cfg = cfg.withDefaults()
 	return &Service{
-		cfg:    cfg,
-		slots:  newSlots(cfg.SlotsTotal, cfg.SlotsPerTenant, cfg.QueueLength, cfg.QueueWait),
-		active: map[sallyport.ExecutionID]activeRun{},
+		cfg:     cfg,
+		slots:   newSlots(cfg.SlotsTotal, cfg.SlotsPerTenant, cfg.QueueLength, cfg.QueueWait),
+		active:  map[sallyport.ExecutionID]activeRun{},
+		closing: make(chan struct{}),
 	}
 }
 
-// Close waits until every executor call that was not abandoned has returned, at most as long as ctx allows.
+// Close waits until every executor call that was not abandoned has returned, at most as long as ctx allows. The caller
+// stops calling Run first.
 func (s *Service) Close(ctx context.Context) error {
+	s.closeOnce.Do(func() { close(s.closing) })
 	done := make(chan struct{})
 	go func() {
 		s.background.Wait()
@@ -135,7 +140,7 @@ func (s *Service) Close(ctx context.Context) error {
 	}
 }
 
-// Unrecorded counts outcomes that could not be written since the start.
+// Unrecorded counts outcomes that could not be written yet.
 func (s *Service) Unrecorded() int64 { return s.unrecorded.Load() }
 
 // track makes the execution cancellable by id and returns the context of its caller.

@@ -110,6 +110,11 @@ func (t *Telemetry) DenyUnrecorded(context.Context) {
 	t.auditFailures.WithLabelValues(string(sallyport.ActionScriptDenied), "swallowed").Inc()
 }
 
+// FinishUnrecorded implements run.Observer.
+func (t *Telemetry) FinishUnrecorded(context.Context) {
+	t.auditFailures.WithLabelValues(string(sallyport.ActionScriptFinished), "delayed").Inc()
+}
+
 // Finished implements run.Observer.
 func (t *Telemetry) Finished(ctx context.Context, e sallyport.Execution) {
 	t.executions.WithLabelValues(string(e.Status), e.Runtime, e.Isolation.Executor).Inc()
