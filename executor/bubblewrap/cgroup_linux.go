@@ -1,0 +1,359 @@
+//go:build amd64 || arm64
+
+package bubblewrap
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A host may have its controllers in one v2 tree, each in a v1 tree of its own, or in v1 trees beside a v2 tree without
+// any. In the last two cases our own process may sit in a different group of every tree.
+
+// controller is one of the resources that a run is limited in.
+type controller string
+
+const (
+	controlMemory  controller = "memory"
+	controlPIDs    controller = "pids"
+	controlCPU     controller = "cpu"
+	controlCPUAcct controller = "cpuacct" // v1 only: v2 counts in cpu
+)
+
+// tree is one mounted hierarchy.
+type tree struct {
+	v2          bool
+	controllers []controller
+	// own is the folder of the group that this process is in, top the folder where the hierarchy is mounted.
+	own, top string
+}
+
+// groups makes the groups of runs. The zero value, of a host without usable trees, makes empty ones.
+type groups struct {
+	life    *parentGroup                // v2: kill, populated; nil when there is no usable v2 tree
+	limits  map[controller]*parentGroup // where each controller is
+	reason  string                      // why something is missing
+	parents []*parentGroup
+}
+
+// parentGroup is the folder of this instance in one tree; runs are its children.
+type parentGroup struct {
+	dir string
+	v2  bool
+	// home is the tasks file of the group that our own threads belong to; v1 only.
+	home *os.File
+}
+
+// leafName is the group we move into where v2 forbids processes beside child groups.
+const leafName = "sallyport-supervisor"
+
+// findTrees reads where the hierarchies are mounted and which of their groups we are in.
+func findTrees(mountinfo, selfCgroup []byte) []tree {
+	type membership struct {
+		controllers []string
+		path        string
+	}
+	var memberships []membership
+	for line := range strings.Lines(string(selfCgroup)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(fields) == 3 {
+			memberships = append(memberships, membership{strings.Split(fields[1], ","), fields[2]})
+		}
+	}
+	var trees []tree
+	scanner := bufio.NewScanner(bytes.NewReader(mountinfo))
+	for scanner.Scan() {
+		// id parent major:minor root mountpoint options [optional...] - type source super-options
+		before, after, ok := strings.Cut(scanner.Text(), " - ")
+		fields, tail := strings.Fields(before), strings.Fields(after)
+		if !ok || len(fields) < 6 || len(tail) < 3 {
+			continue
+		}
+		root, mountpoint := unescapeMount(fields[3]), unescapeMount(fields[4])
+		options := strings.Split(tail[2], ",")
+		for _, m := range memberships {
+			t := tree{v2: tail[0] == "cgroup2", top: mountpoint}
+			switch {
+			case t.v2 && len(m.controllers) == 1 && m.controllers[0] == "":
+			case tail[0] == "cgroup" && slices.ContainsFunc(m.controllers, func(c string) bool { return slices.Contains(options, c) }):
+				for _, c := range m.controllers {
+					t.controllers = append(t.controllers, controller(c))
+				}
+			default:
+				continue
+			}
+			// In a container the mount shows a part of the tree, and paths may be counted from there or from the top.
+			relative, below := strings.CutPrefix(m.path, strings.TrimSuffix(root, "/"))
+			if !below || (relative != "" && relative[0] != '/') {
+				relative = m.path
+			}
+			t.own = filepath.Join(mountpoint, relative)
+			trees = append(trees, t)
+			break
+		}
+	}
+	return trees
+}
+
+// unescapeMount undoes the octal escapes of mountinfo.
+func unescapeMount(s string) string {
+	for _, e := range [][2]string{{`\040`, " "}, {`\011`, "\t"}, {`\012`, "\n"}, {`\134`, `\`}} {
+		s = strings.ReplaceAll(s, e[0], e[1])
+	}
+	return s
+}
+
+// isCgroupDir checks the file system itself: on a v1 host a path of v2 can be an ordinary folder.
+func isCgroupDir(dir string, v2 bool) bool {
+	var st unix.Statfs_t
+	if unix.Statfs(dir, &st) != nil {
+		return false
+	}
+	if v2 {
+		return int64(st.Type) == unix.CGROUP2_SUPER_MAGIC
+	}
+	return int64(st.Type) == unix.CGROUP_SUPER_MAGIC
+}
+
+// openGroups makes this instance's parent groups. record is called with every folder before it is made, so that a crash
+// leaves nothing that nobody knows of.
+func openGroups(instance string, record func(dir string) error) *groups {
+	g := &groups{limits: map[controller]*parentGroup{}}
+	mountinfo, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		g.reason = "control groups: " + err.Error()
+		return g
+	}
+	memberships, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		g.reason = "control groups: " + err.Error()
+		return g
+	}
+	var reasons []string
+	for _, t := range findTrees(mountinfo, memberships) {
+		if !isCgroupDir(t.own, t.v2) || !t.useful() {
+			continue
+		}
+		open := g.openV1
+		if t.v2 {
+			open = g.openV2
+		}
+		if err := open(t, "sallyport-"+instance, record); err != nil {
+			reasons = append(reasons, err.Error())
+		}
+	}
+	for _, c := range []controller{controlMemory, controlPIDs, controlCPU} {
+		if g.limits[c] == nil && len(reasons) == 0 {
+			reasons = append(reasons, "no control group tree with the "+string(c)+" controller")
+		}
+	}
+	g.reason = strings.Join(reasons, "; ")
+	return g
+}
+
+// useful: the v1 trees of devices, freezer and the like do not concern us.
+func (t tree) useful() bool {
+	return t.v2 || slices.ContainsFunc(t.controllers, func(c controller) bool {
+		return c == controlMemory || c == controlPIDs || c == controlCPU || c == controlCPUAcct
+	})
+}
+
+func (g *groups) openV1(t tree, name string, record func(string) error) error {
+	home, err := os.OpenFile(filepath.Join(t.own, "tasks"), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	p := &parentGroup{dir: filepath.Join(t.own, name), home: home}
+	if err := makeGroup(p.dir, record); err != nil {
+		return errors.Join(err, home.Close())
+	}
+	g.parents = append(g.parents, p)
+	for _, c := range t.controllers {
+		g.limits[c] = p
+	}
+	return nil
+}
+
+func (g *groups) openV2(t tree, name string, record func(string) error) error {
+	base, available, err := v2Base(t)
+	if err != nil {
+		return err
+	}
+	p := &parentGroup{dir: filepath.Join(base, name), v2: true}
+	if err := makeGroup(p.dir, record); err != nil {
+		return err
+	}
+	g.parents = append(g.parents, p)
+	g.life = p
+	for _, c := range available {
+		if err := enable(p.dir, c); err != nil {
+			return err
+		}
+		g.limits[c] = p
+	}
+	return nil
+}
+
+// v2Base finds the group below which runs may have groups, and the controllers they can have there.
+func v2Base(t tree) (string, []controller, error) {
+	wanted := []controller{controlMemory, controlPIDs, controlCPU}
+	offered := func(dir string) []controller {
+		words := readWords(filepath.Join(dir, "cgroup.controllers"))
+		return slices.DeleteFunc(slices.Clone(wanted), func(c controller) bool { return !slices.Contains(words, string(c)) })
+	}
+	own := t.own
+	if filepath.Base(own) == leafName {
+		// An earlier instance, or the one that started us, has arranged the parent already.
+		own = filepath.Dir(own)
+	}
+	available := offered(own)
+	_, err := os.Stat(filepath.Join(own, "cgroup.type"))
+	isTop := errors.Is(err, fs.ErrNotExist)
+	if len(available) == 0 && isTop {
+		// The other half of a v1 host: nothing to limit with, but groups can be killed as a unit.
+		return own, nil, nil
+	}
+	var firstErr error
+	if len(available) > 0 && (isTop || ours(own)) {
+		if !isTop {
+			firstErr = moveToLeaf(own)
+		}
+		if firstErr == nil {
+			if firstErr = enable(own, available...); firstErr == nil {
+				return own, available, nil
+			}
+		}
+	}
+	// A login session is not ours to rearrange. The administrator may use the top of the tree, which systemd leaves alone.
+	if os.Geteuid() == 0 && own != t.top && isCgroupDir(t.top, true) {
+		available = offered(t.top)
+		if err := enable(t.top, available...); err != nil {
+			return "", nil, err
+		}
+		return t.top, available, nil
+	}
+	if firstErr != nil {
+		return "", nil, firstErr
+	}
+	return "", nil, fmt.Errorf("the control group of this process is not delegated to it (%s)", strings.Join(readWords(filepath.Join(own, "cgroup.controllers")), " "))
+}
+
+// ours reports whether dir was delegated: marked so by systemd, or inhabited by nobody but us and what we started.
+func ours(dir string) bool {
+	var value [2]byte
+	for _, attribute := range []string{"user.delegate", "trusted.delegate"} {
+		if n, err := unix.Getxattr(dir, attribute, value[:]); err == nil && string(value[:n]) == "1" {
+			return true
+		}
+	}
+	for _, pid := range readWords(filepath.Join(dir, "cgroup.procs")) {
+		if pid != strconv.Itoa(os.Getpid()) {
+			return false
+		}
+	}
+	return unix.Access(filepath.Join(dir, "cgroup.subtree_control"), unix.W_OK) == nil
+}
+
+// moveToLeaf empties a delegated group, because v2 gives controllers only to children of groups without processes.
+func moveToLeaf(dir string) error {
+	leaf := filepath.Join(dir, leafName)
+	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	for range 10 { // a process may fork while it is moved
+		pids := readWords(filepath.Join(dir, "cgroup.procs"))
+		if len(pids) == 0 {
+			return nil
+		}
+		for _, pid := range pids {
+			if err := writeControl(filepath.Join(leaf, "cgroup.procs"), pid); err != nil && !errors.Is(err, unix.ESRCH) {
+				return err
+			}
+		}
+	}
+	return fmt.Errorf("%s: processes keep appearing", dir)
+}
+
+func enable(dir string, list ...controller) error {
+	for _, c := range list {
+		if err := writeControl(filepath.Join(dir, "cgroup.subtree_control"), "+"+string(c)); err != nil {
+			return fmt.Errorf("enable the %s controller: %w", c, err)
+		}
+	}
+	return nil
+}
+
+func makeGroup(dir string, record func(string) error) error {
+	if err := record(dir); err != nil {
+		return err
+	}
+	return os.Mkdir(dir, 0o755)
+}
+
+// has reports whether runs can be limited in c.
+func (g *groups) has(c controller) bool { return g.limits[c] != nil }
+
+// close removes this instance's parent groups; they must be empty.
+func (g *groups) close() error {
+	var errs []error
+	for _, p := range g.parents {
+		if p.home != nil {
+			errs = append(errs, p.home.Close())
+		}
+		if err := os.Remove(p.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// writeControl writes to a control file. The files of control groups take one write and nothing else.
+func writeControl(path, value string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
+
+func readWords(path string) []string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(data))
+}
+
+// readCounter returns the number after key, or the whole file when key is empty; false when there is none.
+func readCounter(path, key string) (int64, bool) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return 0, false
+	}
+	text := strings.TrimSpace(string(data))
+	if key != "" {
+		found := false
+		for line := range strings.Lines(text) {
+			if name, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name == key {
+				text, found = value, true
+				break
+			}
+		}
+		if !found {
+			return 0, false
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+	return n, err == nil
+}

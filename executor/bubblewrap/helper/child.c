@@ -1,0 +1,115 @@
+/*
+ * The script's process, between fork and exec: give up everything, then become the interpreter.
+ */
+#include "child.h"
+
+/* fail tells PID 1 which step did not work. The pipe closes on exec, so silence means success. */
+static void fail(int fd, u32 stage, long err)
+{
+	u32 message[2] = {stage, (u32)-err};
+	write_all(fd, message, sizeof message);
+	sys_exit(127);
+}
+
+static long limit(int resource, u64 value)
+{
+	/* A hard limit can only be lowered: never ask for more than there is. */
+	struct rlimit64 old, new;
+	long err = SYS(prlimit64, 0, resource, 0, &old, 0, 0);
+	if (err)
+		return err;
+	new.rlim_cur = new.rlim_max = value < old.rlim_max ? value : old.rlim_max;
+	return SYS(prlimit64, 0, resource, &new, 0, 0, 0);
+}
+
+/* The kernel lets every process raise its score, so that the script dies before PID 1, which has to tell about it. Not
+ * being able to is not worth refusing the run: the memory limit holds without. */
+static void prefer_for_oom_kill(void)
+{
+	/* As a copy of PID 1 we are not dumpable, so /proc/self belongs to root. */
+	sys_prctl(PR_SET_DUMPABLE, 1);
+	long fd = sys_open(AT_ROOT, "/proc/self/oom_score_adj", O_WRONLY, 0);
+	if (fd < 0)
+		return;
+	sys_write((int)fd, "1000", 4);
+	sys_close((int)fd);
+}
+
+static long reset_signals(void)
+{
+	/* The kernel's own layout; zero means default action, no flags, empty mask. */
+	struct {
+		void *handler;
+		unsigned long flags;
+		void *restorer;
+		u64 mask;
+	} action = {0, 0, 0, 0};
+	u64 none = 0;
+	for (int n = 1; n <= 64; n++)
+		if (n != SIGKILL && n != SIGSTOP)
+			SYS(rt_sigaction, n, &action, 0, 8, 0, 0);
+	return SYS(rt_sigprocmask, SIG_SETMASK, &none, 0, 8, 0, 0);
+}
+
+/* Bubblewrap has dropped all of this already. It is done again, and checked, because it is cheap and everything else
+ * leans on it. */
+static long drop_privileges(void)
+{
+	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+	struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
+	long err = sys_prctl(PR_SET_NO_NEW_PRIVS, 1);
+	if (err)
+		return err;
+	for (int cap = 0; cap < 64; cap++) {
+		if (sys_prctl(PR_CAPBSET_READ, cap) != 1)
+			continue;
+		err = sys_prctl(PR_CAPBSET_DROP, cap);
+		if (err)
+			return err;
+	}
+	err = sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL);
+	if (err)
+		return err;
+	return SYS(capset, &header, none, 0, 0, 0, 0);
+}
+
+void run_child(const struct script *s, int status_fd)
+{
+	const struct config_header *c = s->config;
+	long err;
+
+	err = SYS(setsid, 0, 0, 0, 0, 0, 0);
+	if (err < 0)
+		fail(status_fd, STAGE_SESSION, err);
+	err = reset_signals();
+	if (err)
+		fail(status_fd, STAGE_SESSION, err);
+	prefer_for_oom_kill();
+
+	/* 1, not 0: the kernel runs no core handler at all for a limit of 1, but still pipes to one for a limit of 0. */
+	if ((err = limit(RLIMIT_CORE, 1)) || (err = limit(RLIMIT_NOFILE, c->limit_nofile)) ||
+	    (err = limit(RLIMIT_FSIZE, c->limit_fsize)) || (err = limit(RLIMIT_MEMLOCK, c->limit_memlock)) ||
+	    (err = limit(RLIMIT_NPROC, c->limit_nproc)) ||
+	    (c->limit_data && (err = limit(RLIMIT_DATA, c->limit_data))))
+		fail(status_fd, STAGE_LIMITS, err);
+
+	err = drop_privileges();
+	if (err)
+		fail(status_fd, STAGE_PRIVILEGES, err);
+
+	SYS(umask, 022, 0, 0, 0, 0, 0);
+	err = SYS(chdir, PATH_SKILL, 0, 0, 0, 0, 0);
+	if (err)
+		fail(status_fd, STAGE_DIRECTORY, err);
+
+	/* Last: the filter would refuse some of the above. */
+	struct sock_fprog program = {
+		.len = (unsigned short)(c->filter_len / sizeof(struct sock_filter)),
+		.filter = s->filter,
+	};
+	err = SYS(prctl, PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0, 0);
+	if (err)
+		fail(status_fd, STAGE_FILTER, err);
+
+	fail(status_fd, STAGE_EXEC, SYS(execve, s->argv[0], s->argv, s->env, 0, 0, 0));
+}

@@ -1,0 +1,215 @@
+//go:build amd64 || arm64
+
+package bubblewrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sallyport-dev/sallyport"
+)
+
+// probeRetry is how long a host that failed is not asked again.
+const probeRetry = 5 * time.Second
+
+// probed is what a probe run inside a real sandbox found.
+type probed struct {
+	capabilities sallyport.Capabilities
+	facts        facts
+}
+
+func (p *probed) isolation() sallyport.Isolation {
+	return sallyport.Isolation{Executor: Kind, Layers: p.capabilities.Layers, Missing: p.capabilities.Missing}
+}
+
+// Capabilities says what a probe run found enforced. The probe is made at the first call and after a failed run; all
+// other calls return at once.
+func (e *Executor) Capabilities(ctx context.Context) sallyport.Capabilities {
+	c := e.capabilities(ctx).capabilities
+	c.Layers, c.Missing, c.Features = slices.Clone(c.Layers), slices.Clone(c.Missing), slices.Clone(c.Features)
+	return c
+}
+
+func (e *Executor) capabilities(ctx context.Context) *probed {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.probed != nil && (e.probed.capabilities.Available || time.Since(e.probedAt) < probeRetry) {
+		return e.probed
+	}
+	// The answer is for everybody: one caller's impatience must not become the host's fault.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 15*time.Second)
+	defer cancel()
+	e.probed = e.probe(ctx)
+	e.probedAt = time.Now()
+	if c := e.probed.capabilities; !c.Available {
+		e.log.Error("scripts cannot be run", "reason", c.Reason, "remedy", c.Remedy)
+	}
+	return e.probed
+}
+
+// probe makes one run whose script is the helper itself and judges what it saw.
+func (e *Executor) probe(ctx context.Context) *probed {
+	if err := e.prepare(); err != nil {
+		return refused(err.Error(), nil)
+	}
+	s := probeSpec("facts")
+	o, err := e.run(ctx, s)
+	if err == nil {
+		var r sallyport.Result
+		if r, err = o.result(sallyport.Isolation{}, pathInit); err == nil && (r.ExitCode == nil || *r.ExitCode != 0) {
+			err = fmt.Errorf("the probe ended with exit code %v, signal %d, %s", r.ExitCode, r.Signal, r.StartError)
+		}
+	}
+	if err != nil {
+		return refused(withMonitorOutput(o, err).Error(), nil)
+	}
+	f := parseFacts(string(o.stdout))
+	layers, missing, faults := e.layers(f, s)
+	if len(faults) > 0 {
+		return refused("inside the sandbox: "+strings.Join(faults, "; "), f)
+	}
+	c := sallyport.Capabilities{
+		Available: true, Layers: layers, Missing: missing,
+		Features: []sallyport.Feature{
+			sallyport.FeatureArgv, sallyport.FeatureRevision, sallyport.FeatureFiles, sallyport.FeatureArtifacts,
+		},
+	}
+	if len(missing) > 0 {
+		c.Reason, c.Remedy = e.missingReason(missing)
+	}
+	return &probed{c, f}
+}
+
+func refused(reason string, f facts) *probed {
+	return &probed{sallyport.Capabilities{
+		Reason: reason, Remedy: remedy(reason), Layers: []sallyport.Layer{}, Missing: knownLayers(), Features: []sallyport.Feature{},
+	}, f}
+}
+
+// withMonitorOutput adds what bubblewrap said to an error that came before the script did.
+func withMonitorOutput(o *outcome, err error) error {
+	if o == nil || o.ready || len(o.stderr) == 0 {
+		return err
+	}
+	said := strings.TrimSpace(strings.ToValidUTF8(string(o.stderr[:min(len(o.stderr), 500)]), "?"))
+	if errors.Is(err, errNoReport) {
+		return errors.New(said)
+	}
+	return fmt.Errorf("%w: %s", err, said)
+}
+
+// knownLayers is everything this executor provides on a host that allows it.
+func knownLayers() []sallyport.Layer {
+	return []sallyport.Layer{
+		sallyport.LayerUserNamespace, sallyport.LayerMountNamespace, sallyport.LayerPIDNamespace,
+		sallyport.LayerIPCNamespace, sallyport.LayerUTSNamespace, sallyport.LayerCgroupNamespace,
+		sallyport.LayerNetworkIsolation, sallyport.LayerReadOnlySystem, sallyport.LayerRunUID,
+		sallyport.LayerNoNewPrivileges, sallyport.LayerSeccomp, sallyport.LayerMemoryLimit,
+		sallyport.LayerProcessLimit, sallyport.LayerCPULimit, sallyport.LayerGroupKill, sallyport.LayerScratchLimit,
+	}
+}
+
+// layers compares the facts with what each layer promises. Layers that depend on the host's set-up may be missing; a
+// fault in any other means that this is not a sandbox.
+func (e *Executor) layers(f facts, s spec) (have, missing []sallyport.Layer, faults []string) {
+	optional := map[sallyport.Layer]bool{
+		sallyport.LayerRunUID:       e.uids != nil,
+		sallyport.LayerMemoryLimit:  e.groups.has(controlMemory),
+		sallyport.LayerProcessLimit: e.groups.has(controlPIDs),
+		sallyport.LayerCPULimit:     e.groups.has(controlCPU),
+		sallyport.LayerGroupKill:    e.groups.life != nil,
+	}
+	tests := map[sallyport.Layer]bool{
+		sallyport.LayerUserNamespace:    f.ownNamespace("user"),
+		sallyport.LayerMountNamespace:   f.ownNamespace("mnt"),
+		sallyport.LayerPIDNamespace:     f.ownNamespace("pid"),
+		sallyport.LayerIPCNamespace:     f.ownNamespace("ipc"),
+		sallyport.LayerUTSNamespace:     f.ownNamespace("uts"),
+		sallyport.LayerCgroupNamespace:  f.ownNamespace("cgroup"),
+		sallyport.LayerNetworkIsolation: f.ownNamespace("net") && f.refusedWith("connect", unix.ENETUNREACH),
+		sallyport.LayerReadOnlySystem: f.refusedWith("write_root", unix.EROFS) && f.refusedWith("write_usr", unix.EROFS, unix.EACCES) &&
+			f.refusedWith("write_dev", unix.EROFS) && f.refusedWith("write_sysctl", unix.EACCES, unix.EROFS, unix.EPERM),
+		sallyport.LayerNoNewPrivileges: f.withoutPrivileges(),
+		sallyport.LayerSeccomp:         f.filtered(),
+		sallyport.LayerScratchLimit:    f.sized(s),
+	}
+	for _, layer := range knownLayers() {
+		present, isOptional := optional[layer]
+		switch {
+		case isOptional && present, tests[layer]:
+			have = append(have, layer)
+		case isOptional:
+			missing = append(missing, layer)
+		default:
+			faults = append(faults, "no "+string(layer))
+		}
+	}
+	if f.one("uid") != fmt.Sprint(insideUID) {
+		faults = append(faults, "the uid is "+f.one("uid"))
+	}
+	if got := strings.Join(f["descriptor"], " "); got != "0 1 2" {
+		faults = append(faults, "open descriptors: "+got)
+	}
+	return have, missing, faults
+}
+
+// missingReason says why optional layers are missing, and what brings them.
+func (e *Executor) missingReason(missing []sallyport.Layer) (reason, fix string) {
+	var reasons []string
+	if os.Geteuid() != 0 {
+		reasons = append(reasons, "not started as root, so runs share this user's uid")
+	}
+	if e.groups.reason != "" {
+		reasons = append(reasons, e.groups.reason)
+	}
+	if len(reasons) == 0 {
+		reasons = append(reasons, fmt.Sprintf("the host does not offer %v", missing))
+	}
+	fix = "run it as a root service with Delegate=yes"
+	if os.Geteuid() != 0 {
+		fix += ", or start it in a delegated scope: systemd-run --user --scope -p Delegate=yes ..."
+	}
+	return strings.Join(reasons, "; "), fix
+}
+
+// remedy maps the kernel's and bubblewrap's words to what an operator can do.
+func remedy(reason string) string {
+	contains := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(reason, w) })
+	}
+	userns := sysctl("kernel/unprivileged_userns_clone") == "0" || sysctl("user/max_user_namespaces") == "0"
+	switch {
+	case contains("bwrap: not found"):
+		return "install bubblewrap: apt-get install bubblewrap, or dnf install bubblewrap"
+	case contains("setuid"):
+		return "remove the setuid bit: chmod u-s on the bwrap program"
+	case contains("Unknown option", "unknown option"):
+		return "install bubblewrap 0.8.0 or newer"
+	case contains("uid map", "RTM_NEWADDR") && sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
+		return "AppArmor restricts user namespaces here: load the profile bwrap-userns-restrict (package apparmor-profiles), or set kernel.apparmor_restrict_unprivileged_userns=0"
+	case contains("namespace", "uid map") && userns:
+		return "user namespaces are switched off here: set kernel.unprivileged_userns_clone=1 and user.max_user_namespaces above 0"
+	case contains("namespace", "uid map", "RTM_NEWADDR"):
+		return "user namespaces are refused here: inside a container, allow unshare and mount in its seccomp and AppArmor profiles, or use the container or remote executor"
+	case contains("mount proc", "/proc"):
+		return "this container masks parts of /proc: start it with an unmasked /proc, or use the container or remote executor"
+	case contains("no space", "read-only file system", "permission denied"):
+		return "give the executor a StateDir that it can write to"
+	}
+	return "run sallyport doctor on this host"
+}
+
+func sysctl(name string) string {
+	data, err := os.ReadFile("/proc/sys/" + name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(data))
+}

@@ -1,0 +1,112 @@
+package bubblewrap
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Where things are inside; the other paths are in protocol.go because PID 1 knows them too.
+const (
+	pathInput = "/run/sallyport/input"
+	pathHome  = "/home/skill"
+	insideUID = 1000
+)
+
+// systemDirs are the host's folders that every sandbox sees, read-only. On most hosts all but /usr are links into it.
+func systemDirs() []string {
+	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
+}
+
+// systemFiles are the parts of /etc that programs need to start or to show text, and that say nothing about the host.
+func systemFiles() []string {
+	return []string{"/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types"}
+}
+
+// etcFiles are the files of /etc that every sandbox gets in place of the host's.
+func etcFiles() map[string]string {
+	return map[string]string{
+		"/etc/passwd":        "skill:x:1000:1000:skill:/home/skill:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+		"/etc/group":         "skill:x:1000:\nnogroup:x:65534:\n",
+		"/etc/hosts":         "127.0.0.1 localhost sallyport\n::1 localhost\n",
+		"/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+	}
+}
+
+// visibleInside reports whether a resolved path of the host is mounted in every sandbox.
+func visibleInside(path string) bool {
+	for _, dir := range systemDirs() {
+		if resolved, err := filepath.EvalSymlinks(dir); err == nil && strings.HasPrefix(path, resolved+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// sizes are the bytes of each writable file system of one run.
+type sizes struct {
+	skill, scratch, output int64
+}
+
+// dataFile is a file that bubblewrap copies from one of its descriptors.
+type dataFile struct {
+	fd   int
+	path string
+}
+
+// options are the arguments of bubblewrap, in the order in which it acts on them. helperFD holds PID 1's program, etc the
+// made-up files of /etc and inputs the caller's files.
+func options(size sizes, helperFD int, etc, inputs []dataFile) []string {
+	args := []string{
+		"--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup",
+		// No user namespace inside: it is the usual first step of a kernel exploit.
+		"--disable-userns",
+		"--uid", strconv.Itoa(insideUID), "--gid", strconv.Itoa(insideUID),
+		"--hostname", "sallyport",
+		"--as-pid-1",
+		// A second net only: PID 1 watches its control pipe and the group is killed in any case.
+		"--die-with-parent",
+		"--new-session",
+		"--cap-drop", "ALL",
+	}
+	for _, dir := range systemDirs() {
+		info, err := os.Lstat(dir)
+		if err != nil {
+			continue
+		}
+		if info.Mode()&os.ModeSymlink == 0 {
+			args = append(args, "--ro-bind", dir, dir)
+			continue
+		}
+		if target, err := os.Readlink(dir); err == nil {
+			args = append(args, "--symlink", target, dir)
+		}
+	}
+	for _, file := range systemFiles() {
+		args = append(args, "--ro-bind-try", file, file)
+	}
+	for _, f := range etc {
+		args = append(args, "--perms", "0444", "--file", strconv.Itoa(f.fd), f.path)
+	}
+	args = append(args, "--perms", "0555", "--ro-bind-data", strconv.Itoa(helperFD), pathInit)
+	args = append(args, "--proc", "/proc", "--dev", "/dev")
+	for _, t := range []struct {
+		path, perms string
+		size        int64
+	}{
+		{"/dev/shm", "1777", size.scratch},
+		{"/tmp", "1777", size.scratch},
+		{pathHome, "0700", size.scratch},
+		{pathSkill, "0755", size.skill},
+		{pathOutputDir, "0755", size.output},
+	} {
+		args = append(args, "--size", strconv.FormatInt(t.size, 10), "--perms", t.perms, "--tmpfs", t.path)
+	}
+	args = append(args, "--dir", pathInput)
+	for _, f := range inputs {
+		args = append(args, "--perms", "0444", "--file", strconv.Itoa(f.fd), f.path)
+	}
+	// Last, because everything above is written into them.
+	return append(args, "--remount-ro", "/dev", "--remount-ro", "/")
+}

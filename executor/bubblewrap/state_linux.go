@@ -1,0 +1,175 @@
+//go:build amd64 || arm64
+
+package bubblewrap
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// state is the folder of materialised revisions and of instance records.
+//
+//	revisions/KEY.SIZE   one revision, complete and read-only
+//	building/ID-N        revisions in the making, and what is being deleted
+//	instances/ID         locked by its living owner; lists the control groups that it made
+//	boot                 the boot in which all of this was written
+type state struct {
+	dir      string
+	instance string
+	lock     *os.File // instances/ID
+	building counter
+	bound    int64 // bytes of all revisions together
+}
+
+// defaultStateDir is where an executor without a configured folder keeps its state.
+func defaultStateDir() (string, error) {
+	if os.Geteuid() == 0 {
+		return "/var/lib/sallyport-sandbox", nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(cache, "sallyport-sandbox"), nil
+}
+
+// openState opens or makes the folder, forgets what an earlier boot left and registers this instance.
+func openState(dir string, bound int64) (*state, error) {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return nil, err
+	}
+	// 0711: a uid of a run may pass through, and list nothing.
+	for _, sub := range []string{"", "revisions", "building", "instances"} {
+		if err := makePrivateDir(filepath.Join(dir, sub), 0o711); err != nil {
+			return nil, err
+		}
+	}
+	var id [8]byte
+	_, _ = rand.Read(id[:]) // never fails
+	s := &state{dir: dir, instance: hex.EncodeToString(id[:]), bound: bound}
+
+	// Locked before it has its name, so that nobody can mistake it for a dead one.
+	temporary := filepath.Join(dir, "building", s.instance+"-instance")
+	lock, err := lockFile(temporary)
+	if err != nil {
+		return nil, err
+	}
+	s.lock = lock
+	if err := os.Rename(temporary, s.instanceFile()); err != nil {
+		return nil, errors.Join(err, lock.Close(), os.Remove(temporary))
+	}
+	if err := s.forgetEarlierBoot(); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+func (s *state) instanceFile() string { return filepath.Join(s.dir, "instances", s.instance) }
+
+// record notes a control group before it is made.
+func (s *state) record(dir string) error {
+	_, err := s.lock.WriteString(dir + "\n")
+	return err
+}
+
+// forgetEarlierBoot drops every revision that was written before the machine last started: they were renamed into place
+// without waiting for the disk, so after a power cut one could be whole in name only.
+func (s *state) forgetEarlierBoot() error {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.dir, "boot")
+	if known, err := os.ReadFile(path); err == nil && string(known) == string(boot) {
+		return nil
+	}
+	entries, err := os.ReadDir(filepath.Join(s.dir, "revisions"))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		// One that is in use was made in this boot, by a process that came here before us.
+		if err := s.discard(e.Name()); err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
+			return err
+		}
+	}
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return err
+	}
+	err = root.WriteFile("boot", boot, 0o600)
+	return errors.Join(err, root.Close())
+}
+
+// sweep removes what dead instances left: their control groups with every process in them, and half-made revisions. It
+// returns the ids of the dead.
+func (s *state) sweep(deadline time.Time) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(s.dir, "instances"))
+	if err != nil {
+		return nil, err
+	}
+	var dead []string
+	var errs []error
+	for _, e := range entries {
+		path := filepath.Join(s.dir, "instances", e.Name())
+		if e.Name() == s.instance {
+			continue
+		}
+		lock, err := lockFile(path)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			continue // alive
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		err = s.sweepInstance(e.Name(), deadline)
+		if err == nil {
+			dead = append(dead, e.Name())
+			err = os.Remove(path)
+		}
+		errs = append(errs, err, lock.Close())
+	}
+	return dead, errors.Join(errs...)
+}
+
+func (s *state) sweepInstance(id string, deadline time.Time) error {
+	data, err := os.ReadFile(filepath.Join(s.dir, "instances", id))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for line := range strings.Lines(string(data)) {
+		dir := strings.TrimSpace(line)
+		// Whatever the record says, only a control group with this instance's name is killed and removed.
+		if filepath.Base(dir) != "sallyport-"+id || (!isCgroupDir(dir, true) && !isCgroupDir(dir, false)) {
+			continue
+		}
+		errs = append(errs, sweepGroup(dir, deadline))
+	}
+	building, err := os.ReadDir(filepath.Join(s.dir, "building"))
+	errs = append(errs, err)
+	for _, e := range building {
+		if strings.HasPrefix(e.Name(), id+"-") {
+			errs = append(errs, os.RemoveAll(filepath.Join(s.dir, "building", e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// close ends the registration.
+func (s *state) close() error {
+	err := os.Remove(s.instanceFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, s.lock.Close())
+}
