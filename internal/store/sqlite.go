@@ -1,0 +1,147 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"io/fs"
+	"net/url"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+//go:embed migrations/sqlite/*.sql
+var sqliteMigrations embed.FS
+
+// applicationID marks a SQLite file as ours: "SLPT".
+const applicationID = 0x534c5054
+
+func sqliteDialect() dialect {
+	return dialect{
+		rewrite:      func(query string) string { return query },
+		begin:        "BEGIN IMMEDIATE",
+		explain:      explainSQLite,
+		duplicate:    duplicateSQLite,
+		indexSkill:   sqliteIndexSkill,
+		countMatches: sqliteCountMatches,
+		searchSkills: sqliteSearchSkills,
+		allWords:     func(words []string) string { return matchSQLite(words, " AND ", false) },
+		anyWord:      func(words []string) string { return matchSQLite(words, " OR ", true) },
+	}
+}
+
+// openSQLite checks the file, opens it, and makes or upgrades the schema.
+func openSQLite(ctx context.Context, cfg Config) (database, error) {
+	path, err := prepareFile(cfg.Path)
+	if err != nil {
+		return database{}, err
+	}
+	if err := inspect(ctx, path); err != nil {
+		return database{}, err
+	}
+	if err := protectFile(path); err != nil {
+		return database{}, err
+	}
+	write, err := openPool(path, 1,
+		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "trusted_schema(OFF)",
+		"cell_size_check(ON)", "journal_size_limit(67108864)", "temp_store(MEMORY)")
+	if err != nil {
+		return database{}, refuse(err)
+	}
+	if err := migrate(ctx, write); err != nil {
+		return database{}, errors.Join(refuse(err), write.Close())
+	}
+	read, err := openPool(path, cfg.Readers,
+		"busy_timeout(10000)", "foreign_keys(ON)", "trusted_schema(OFF)", "cell_size_check(ON)", "temp_store(MEMORY)",
+		"query_only(ON)")
+	if err != nil {
+		return database{}, errors.Join(refuse(err), write.Close())
+	}
+	return database{dialect: sqliteDialect(), write: write, read: read}, nil
+}
+
+func openPool(path string, connections int, pragmas ...string) (*sql.DB, error) {
+	query := url.Values{"_defensive": {"1"}, "_dqs": {"0"}, "_error_rc": {"1"}, "_pragma": pragmas}
+	connector, err := sqlite.NewConnector((&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String())
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	return db, nil
+}
+
+// migrate brings the schema to the newest version, each step in a transaction of its own.
+func migrate(ctx context.Context, db *sql.DB) error {
+	const mark = "PRAGMA application_id = 1397510228" // applicationID
+	if _, err := db.ExecContext(ctx, mark); err != nil {
+		return err
+	}
+	provider, err := newProvider(db)
+	if err != nil {
+		return err
+	}
+	_, err = provider.Up(ctx)
+	return err
+}
+
+func newProvider(db *sql.DB) (*goose.Provider, error) {
+	migrations, err := fs.Sub(sqliteMigrations, "migrations/sqlite")
+	if err != nil {
+		return nil, err
+	}
+	return goose.NewProvider(goose.DialectSQLite3, db, migrations, goose.WithDisableGlobalRegistry(true))
+}
+
+// code returns SQLite's primary and extended result codes; zero when err is not SQLite's.
+func code(err error) (primary, extended int) {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code() & 0xff, e.Code()
+	}
+	return 0, 0
+}
+
+func duplicateSQLite(err error) bool {
+	_, extended := code(err)
+	return extended == sqlite3.SQLITE_CONSTRAINT_UNIQUE || extended == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
+}
+
+const (
+	sentenceDamaged  = "the database file is damaged or is not a Sallyport database; restore it from a backup, or move it away to start with an empty one"
+	sentenceReadOnly = "the database file cannot be written; make it and its folder writable for the user that runs sallyport, or name another data folder"
+)
+
+func explainSQLite(err error) string {
+	switch primary, _ := code(err); primary {
+	case sqlite3.SQLITE_FULL:
+		return "the disk is full; free some space and try again"
+	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
+		return sentenceReadOnly
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT:
+		return sentenceDamaged
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		return "another program holds the database; end it and try again"
+	case sqlite3.SQLITE_IOERR:
+		return "the disk of the database reports an error; look at the free space and the health of the disk"
+	default:
+		return "the database cannot serve; the server's log has the cause"
+	}
+}
+
+// matchSQLite quotes each word, so that nothing in it is FTS5 syntax. With begin set, a word of three letters or more
+// matches what begins like it.
+func matchSQLite(words []string, operator string, begin bool) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
+		quoted[i] = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
+		if begin && len(word) > 2 {
+			quoted[i] += "*"
+		}
+	}
+	return strings.Join(quoted, operator)
+}
