@@ -98,7 +98,7 @@ func (c *chain) verdict(atLeast int64, outside []Checkpoint) Verdict {
 			proven = max(proven, checkpoint.Count)
 		}
 	}
-	addition := ""
+	var addition string
 	switch {
 	case proven == 0:
 		verdict.Tail = TailNotProvable

@@ -1,4 +1,4 @@
-package access //nolint:testpackage // the shape of a key is not exported
+package access
 
 import (
 	"strings"
