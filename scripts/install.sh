@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Installs what a run of a skill needs on this host: bubblewrap (the sandbox), python3, bash and nodejs (the interpreters).
+# It installs what is missing as root or through sudo -n; otherwise it prints the exact command and fails.
+set -euo pipefail
+
+# manager is the package manager of this host and its command that installs.
+if command -v apt-get >/dev/null; then
+	install="apt-get install -y --no-install-recommends" python=python3
+elif command -v dnf >/dev/null; then
+	install="dnf install -y" python=python3
+elif command -v apk >/dev/null; then
+	install="apk add" python=python3
+elif command -v pacman >/dev/null; then
+	install="pacman -S --noconfirm" python=python
+elif command -v zypper >/dev/null; then
+	install="zypper --non-interactive install" python=python3
+else
+	install="" python=python3
+fi
+
+# missing holds the packages; required says whether a run is impossible without them.
+missing=()
+required=false
+need() { # program package
+	command -v "$1" >/dev/null || missing+=("$2")
+}
+need bwrap bubblewrap
+need python3 "$python"
+if [ ${#missing[@]} -gt 0 ]; then required=true; fi
+need bash bash
+need node nodejs
+if [ ${#missing[@]} -eq 0 ]; then exit 0; fi
+
+give_up() {
+	echo "install: missing on this host: ${missing[*]}" >&2
+	if [ -n "$install" ]; then
+		echo "install: run this as root, then call make again:" >&2
+		echo "    $install ${missing[*]}" >&2
+	else
+		echo "install: no package manager that is known here was found; install them by hand" >&2
+	fi
+	# Without a sandbox and Python nothing can be shown; without the others a part can.
+	if "$required"; then exit 1; fi
+	exit 0
+}
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+	if ! command -v sudo >/dev/null || ! sudo -n true 2>/dev/null; then give_up; fi
+	as_root=(sudo -n)
+fi
+if [ -z "$install" ]; then give_up; fi
+echo "install: installing ${missing[*]}"
+if [ "${install%% *}" = apt-get ]; then
+	as_root+=(env DEBIAN_FRONTEND=noninteractive)
+	"${as_root[@]}" apt-get update -qq || echo "install: the package lists could not be refreshed; trying with what is there" >&2
+fi
+# shellcheck disable=SC2086 # the command has its options in it
+"${as_root[@]}" $install "${missing[@]}" || give_up
