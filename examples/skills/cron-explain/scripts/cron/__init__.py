@@ -1,0 +1,1 @@
+"""Cron schedules: reading (schedule, crontab), wording (words), the next runs (times), mistakes (warnings)."""
