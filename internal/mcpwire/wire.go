@@ -53,10 +53,26 @@ type Message struct {
 	ProtocolVersion string
 	// CancelID is params.requestId of notifications/cancelled, as received.
 	CancelID json.RawMessage
+	// Arguments of a tool call exactly as received, a part of the data that was parsed; nil when absent.
+	Arguments json.RawMessage
+	// argumentsAt is where they begin in that data.
+	argumentsAt int
 }
 
 // IsCall reports whether the message is a request that expects an answer.
 func (m Message) IsCall() bool { return m.Method != "" && m.ID != nil }
+
+// WithoutArguments returns data, which m was parsed from, with an empty object in place of the arguments. A library that gets this
+// cannot judge, change or choke on them.
+func (m Message) WithoutArguments(data []byte) []byte {
+	if m.Arguments == nil {
+		return data
+	}
+	rest := data[m.argumentsAt+len(m.Arguments):]
+	stripped := make([]byte, 0, m.argumentsAt+len("{}")+len(rest))
+	stripped = append(stripped, data[:m.argumentsAt]...)
+	return append(append(stripped, "{}"...), rest...)
+}
 
 // Fault is why a message was refused. It becomes a JSON-RPC error with [Fault.Response].
 type Fault struct {
@@ -92,7 +108,7 @@ func (f *Fault) Response() []byte {
 // Parse reads one message. The error is always a [*Fault]. Everything but the arguments of a tool call must be strict: no
 // duplicate keys, valid UTF-8, nesting within [strictjson.MaxDepth]. A batch is refused.
 func Parse(data []byte) (Message, error) {
-	p := parser{dec: jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
+	p := parser{data: data, dec: jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 	if err := p.message(); err != nil {
 		return Message{}, p.fault(err)
 	}
@@ -100,10 +116,12 @@ func Parse(data []byte) (Message, error) {
 }
 
 type parser struct {
-	dec    *jsontext.Decoder
-	msg    Message
-	params jsontext.Value
-	result bool // there is a result or an error member
+	data     []byte
+	dec      *jsontext.Decoder
+	msg      Message
+	params   jsontext.Value
+	paramsAt int
+	result   bool // there is a result or an error member
 }
 
 // errShape is a fault in the shape of the frame, as opposed to its JSON.
@@ -134,7 +152,9 @@ func (p *parser) message() error {
 			return err
 		}
 		if name == "params" {
-			p.params = value.Clone() // judged below, when the method is known
+			// Judged below, when the method is known.
+			p.paramsAt = int(p.dec.InputOffset()) - len(value)
+			p.params = jsontext.Value(p.data[p.paramsAt:][:len(value)])
 			return nil
 		}
 		if err := strictjson.Check(value); err != nil {
@@ -199,6 +219,9 @@ func (p *parser) readParams() error {
 			if deeper(value, maxArgumentDepth) {
 				return errShape(fmt.Sprintf("params.arguments is nested deeper than %d levels", maxArgumentDepth))
 			}
+			at := int(dec.InputOffset()) - len(value)
+			p.msg.argumentsAt = p.paramsAt + at
+			p.msg.Arguments = json.RawMessage(p.params[at:][:len(value)])
 			return nil
 		}
 		if err := strictjson.Check(value); err != nil {

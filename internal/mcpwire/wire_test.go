@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/internal/mcpwire"
@@ -27,12 +28,12 @@ func TestParse(t *testing.T) {
 		"response":           {`{"jsonrpc":"2.0","id":1,"result":{}}`, mcpwire.Message{ID: id("1")}},
 		"notification":       {`{"jsonrpc":"2.0","method":"notifications/initialized"}`, mcpwire.Message{Method: "notifications/initialized"}},
 		"cancelled":          {`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`, mcpwire.Message{Method: "notifications/cancelled", CancelID: id(`"x"`)}},
-		"tool name":          {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{}}}`, mcpwire.Message{ID: id("1"), Method: "tools/call", Name: "t"}},
+		"tool name":          {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{}}}`, mcpwire.Message{ID: id("1"), Method: "tools/call", Name: "t", Arguments: id("{}")}},
 		"resource uri":       {`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"a://b","name":"no"}}`, mcpwire.Message{ID: id("1"), Method: "resources/read", Name: "a://b"}},
 		"revision":           {`{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, mcpwire.Message{ID: id("1"), Method: "x", ProtocolVersion: "2026-07-28"}},
-		"any arguments":      {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":1,"a":2}}}`, mcpwire.Message{ID: id("1"), Method: "tools/call", Name: "t"}},
-		"arguments of utf-8": {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\"arguments\":{\"a\":\"\xff\"}}}", mcpwire.Message{ID: id("1"), Method: "tools/call", Name: "t"}},
-		"brackets in text":   {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":"` + strings.Repeat(`[\"`, 600) + `"}}}`, mcpwire.Message{ID: id("1"), Method: "tools/call", Name: "t"}},
+		"any arguments":      {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":1,"a":2}}}`, mcpwire.Message{ID: id("1"), Method: "tools/call", Name: "t", Arguments: id(`{"a":1,"a":2}`)}},
+		"arguments of utf-8": {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"t\",\"arguments\":{\"a\":\"\xff\"}}}", mcpwire.Message{ID: id("1"), Method: "tools/call", Name: "t", Arguments: id("{\"a\":\"\xff\"}")}},
+		"brackets in text":   {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","arguments":{"a":"` + strings.Repeat(`[\"`, 600) + `"}}}`, mcpwire.Message{ID: id("1"), Method: "tools/call", Name: "t", Arguments: id(`{"a":"` + strings.Repeat(`[\"`, 600) + `"}`)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,8 +41,38 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatalf("got %v, want nil", err)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.want, got, cmpopts.IgnoreUnexported(mcpwire.Message{})); diff != "" {
 				t.Errorf("message (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWithoutArguments(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct{ in, args, want string }{
+		"in the middle": {
+			`{"jsonrpc":"2.0", "id":1,"method":"tools/call","params": { "name":"t","arguments" : [1e400, "ü"] ,"_meta":{"é":1}} }`, `[1e400, "ü"]`,
+			`{"jsonrpc":"2.0", "id":1,"method":"tools/call","params": { "name":"t","arguments" : {} ,"_meta":{"é":1}} }`,
+		},
+		"params first": {
+			"\n {\"params\":{\"arguments\":\"\xff\"},\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\"}", "\"\xff\"",
+			"\n {\"params\":{\"arguments\":{}},\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\"}",
+		},
+		"none":           {`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`, ``, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`},
+		"another method": {`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"arguments":{"a":"b"}}}`, ``, `{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"arguments":{"a":"b"}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			message, err := mcpwire.Parse([]byte(test.in))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := string(message.Arguments); got != test.args {
+				t.Errorf("arguments: got %q, want %q", got, test.args)
+			}
+			if got := string(message.WithoutArguments([]byte(test.in))); got != test.want {
+				t.Errorf("rest:\n got %q\nwant %q", got, test.want)
 			}
 		})
 	}

@@ -1,0 +1,156 @@
+// Package mcpapi is the MCP surface: the tools, over Streamable HTTP and over stdio, for the revisions 2026-07-28 and
+// 2025-11-25 of the protocol.
+//
+// It owns what an agent sees: names, schemas, descriptions, budgets and the text beside every envelope. It leaves the meaning of a
+// call to packages registry and run, authentication to its caller, and the protocol to the official SDK. Its one invariant: no
+// message is handled without a Principal, and every answer of a tool, good or bad, is an Envelope.
+package mcpapi
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/internal/mcpwire"
+	"github.com/sallyport-dev/sallyport/registry"
+	"github.com/sallyport-dev/sallyport/run"
+)
+
+// Skills is what the tools need of package registry.
+type Skills interface {
+	List(ctx context.Context, p sallyport.Principal, req registry.ListRequest) (registry.ListResult, error)
+	Show(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (registry.SkillView, error)
+	Revision(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Revision, error)
+	Component(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, revision sallyport.RevisionID, pathOrID string) (sallyport.Component, error)
+	Save(ctx context.Context, p sallyport.Principal, req registry.SaveRequest) (registry.SaveResult, error)
+}
+
+// Runs is what the tools need of package run.
+type Runs interface {
+	Run(ctx context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error)
+}
+
+// Config is what an API needs. Skills and Runs are required: without one, its tools answer INTERNAL.
+type Config struct {
+	Skills Skills
+	Runs   Runs
+	// Version is what the server calls itself; empty means "dev".
+	Version string
+	// MaxTimeout is the top a caller may ask for, in whole seconds; zero means sallyport.MaxTimeout.
+	MaxTimeout time.Duration
+	// MaxBodyBytes bounds a message over HTTP; zero means sallyport.DefaultBodyBytes. A line on stdio is bounded by
+	// mcpwire.MaxLine.
+	MaxBodyBytes int64
+	// Observe is told of every tool call when it is over; nil means nobody. It must not block.
+	Observe func(ctx context.Context, call ToolCall)
+	// StepUp answers a tool call whose scope the caller lacks with HTTP 403 and an insufficient_scope challenge, for callers
+	// whose tokens can be widened. False answers with an envelope of ACCESS_DENIED, which the model can read.
+	StepUp bool
+	Logger *slog.Logger // nil discards; argument values are never logged
+
+	// Extend and ExtendOptions put more on the server than the product has. They are for the conformance fixtures only.
+	Extend        func(*mcp.Server)
+	ExtendOptions func(*mcp.ServerOptions)
+}
+
+// API serves the tools. It is safe for concurrent use.
+type API struct {
+	cfg    Config
+	tools  []tool
+	server *mcp.Server
+}
+
+// instructions tell a model what the server is for, before it reads any tool.
+const instructions = `Sallyport keeps skills: named, versioned bundles of instructions, references and scripts.
+1. recall_cloud_skill with a query finds skills; with a slug it returns one skill: its instructions, its scripts with the arguments they take, and its files.
+2. execute_cloud_skill runs one script of a skill in a sandbox without network and returns its output. An administrator must have granted exactly this content; a refusal says what is missing, and calling again does not change it.
+3. save_cloud_skill stores a new skill or a new revision of one.
+Every result is an envelope {kind, data, error, request_id}. When error is set, error.code is stable and error.message says what to do.`
+
+// New returns an API.
+func New(cfg Config) *API {
+	if cfg.Version == "" {
+		cfg.Version = "dev"
+	}
+	if cfg.MaxTimeout <= 0 {
+		cfg.MaxTimeout = sallyport.MaxTimeout
+	}
+	if cfg.MaxBodyBytes <= 0 {
+		cfg.MaxBodyBytes = sallyport.DefaultBodyBytes
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	a := &API{cfg: cfg}
+	a.tools = a.list()
+	// The SDK gets no logger: its messages may quote what a caller sent.
+	options := &mcp.ServerOptions{
+		Instructions: instructions,
+		// The tools never change while a server runs, and there is no logging capability.
+		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+		// The SDK's default is "public": any intermediary might then hand one tenant's answer to another.
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
+	}
+	if cfg.ExtendOptions != nil {
+		cfg.ExtendOptions(options)
+	}
+	a.server = mcp.NewServer(&mcp.Implementation{Name: "sallyport", Title: "Sallyport", Version: cfg.Version}, options)
+	for _, t := range a.tools {
+		a.server.AddTool(t.describe(), a.handler(t))
+	}
+	if cfg.Extend != nil {
+		cfg.Extend(a.server)
+	}
+	// Added last, so it stands before everything else.
+	a.server.AddReceivingMiddleware(a.guard)
+	return a
+}
+
+// caller travels in the context of one message, because the SDK offers no other way from the transport to a handler. Nothing
+// behind handler reads it: tools and services get the Principal as a parameter.
+type caller struct {
+	principal sallyport.Principal
+	// gone ends when the caller hangs up; nil when the transport has other ways to say so.
+	gone context.Context //nolint:containedctx // it is the other end of the wire, not this call's own context
+	// arguments of a call to one of our tools, when they did not go through the SDK.
+	arguments json.RawMessage
+}
+
+type callerKey struct{}
+
+func withCaller(ctx context.Context, c caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// callerFrom returns the caller of the message; false when there is none, or one who may do nothing.
+func callerFrom(ctx context.Context) (caller, bool) {
+	c, ok := ctx.Value(callerKey{}).(caller)
+	return c, ok && known(c.principal)
+}
+
+// known reports whether p names somebody in some tenant.
+func known(p sallyport.Principal) bool { return p.ID != "" && p.TenantID != "" }
+
+// guard stands before every method of the protocol: without a Principal nothing is handled, and a panic ends one message and not
+// the server.
+func (a *API) guard(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				a.cfg.Logger.ErrorContext(ctx, "an mcp handler panicked", "method", method, "cause", cause)
+				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
+			}
+		}()
+		if _, ok := callerFrom(ctx); !ok {
+			return nil, &jsonrpc.Error{
+				Code: mcpwire.CodeTransport, Message: sallyport.Lookup(sallyport.CodeUnauthenticated).Message,
+			}
+		}
+		return next(ctx, method, req)
+	}
+}

@@ -1,0 +1,83 @@
+package mcpapi
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// traceParent is the W3C trace context of the call: _meta.traceparent, else the HTTP header. A malformed one counts as none.
+func traceParent(req *mcp.CallToolRequest) string {
+	if own, ok := req.Params.GetMeta()["traceparent"].(string); ok && validTraceParent(own) {
+		return own
+	}
+	if req.Extra != nil && req.Extra.Header != nil {
+		if header := req.Extra.Header.Get("Traceparent"); validTraceParent(header) {
+			return header
+		}
+	}
+	return ""
+}
+
+// validTraceParent accepts version 00 of the W3C format: lower-case hex, neither id all zeros.
+func validTraceParent(s string) bool {
+	parts := strings.Split(s, "-")
+	if len(parts) != 4 || parts[0] != "00" {
+		return false
+	}
+	for i, length := range []int{2, 32, 16, 2} {
+		if len(parts[i]) != length || strings.Trim(parts[i], "0123456789abcdef") != "" {
+			return false
+		}
+	}
+	return strings.Trim(parts[1], "0") != "" && strings.Trim(parts[2], "0") != ""
+}
+
+// notifier sends progress for req; it is nil when the caller did not ask for any.
+func notifier(req *mcp.CallToolRequest) func(ctx context.Context, progress float64, message string) {
+	token := req.Params.GetProgressToken()
+	if token == nil || req.Session == nil {
+		return nil
+	}
+	return func(ctx context.Context, progress float64, message string) {
+		// Progress is a courtesy: a caller who cannot take it still gets the result.
+		_ = req.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
+			ProgressToken: token, Progress: progress, Message: message,
+		})
+	}
+}
+
+// progressInterval is how often a waiting caller hears of its run.
+const progressInterval = time.Second
+
+// progress tells the caller every second that its call is alive, until the returned function is called. That function waits, so
+// no notification follows the result.
+func (c *call) progress(ctx context.Context, what string) (stop func()) {
+	if c.notify == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var ticking sync.WaitGroup
+	ticking.Go(func() {
+		started := time.Now()
+		ticker := time.NewTicker(progressInterval)
+		defer ticker.Stop()
+		c.notify(ctx, 0, what)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				seconds := time.Since(started).Seconds()
+				c.notify(ctx, seconds, what+", "+time.Duration(seconds*float64(time.Second)).Round(time.Second).String())
+			}
+		}
+	})
+	return func() {
+		cancel()
+		ticking.Wait()
+	}
+}
