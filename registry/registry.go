@@ -38,7 +38,24 @@ type Service struct {
 }
 
 // New returns a Service.
-func New(cfg Config) *Service { return &Service{cfg} }
+func New(cfg Config) *Service {
+	if cfg.MaxSkillFiles <= 0 {
+		cfg.MaxSkillFiles = sallyport.MaxSkillFiles
+	}
+	if cfg.MaxSkillBytes <= 0 {
+		cfg.MaxSkillBytes = sallyport.MaxSkillBytes
+	}
+	if cfg.MaxScriptBytes <= 0 {
+		cfg.MaxScriptBytes = sallyport.DefaultScriptBytes
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Service{cfg}
+}
 
 // ListRequest selects skills.
 type ListRequest struct {
@@ -111,163 +128,4 @@ type Problem struct {
 	Message string `json:"message"`
 	// Severity is error (not usable), warning (usable, not spec-clean) or note.
 	Severity string `json:"severity"`
-}
-
-// ImportOptions say where imported skills go.
-type ImportOptions struct {
-	TeamID   sallyport.TeamID // empty means the default team, unless Personal
-	Personal bool
-	Publish  bool
-	DryRun   bool
-	Message  string
-}
-
-// ImportReport accounts for every skill and every file of an import.
-type ImportReport struct {
-	Skills []ImportedSkill `json:"skills"`
-	// Ignored are files that belong to no skill.
-	Ignored []ImportedFile `json:"ignored"`
-	Totals  ImportTotals   `json:"totals"`
-}
-
-// ImportedSkill is one skill found. Result is imported, unchanged, refused or ignored.
-type ImportedSkill struct {
-	Path       string               `json:"path"`
-	Slug       string               `json:"slug"`
-	Name       string               `json:"name"`
-	Usable     bool                 `json:"usable"`
-	SpecClean  bool                 `json:"spec_clean"`
-	Result     string               `json:"result"`
-	Published  bool                 `json:"published"`
-	SkillID    sallyport.SkillID    `json:"skill_id,omitempty"`
-	RevisionID sallyport.RevisionID `json:"revision_id,omitempty"`
-	Digest     sallyport.Digest     `json:"digest,omitempty"`
-	Files      []ImportedFile       `json:"files"`
-	Problems   []Problem            `json:"problems"`
-}
-
-// ImportedFile is one file found. Result is kept, repaired, refused or ignored; Reason says why.
-type ImportedFile struct {
-	Path   string `json:"path"`
-	Result string `json:"result"`
-	Reason string `json:"reason,omitempty"`
-}
-
-// ImportTotals counts the report.
-type ImportTotals struct {
-	Skills       int `json:"skills"`
-	Imported     int `json:"imported"`
-	Unchanged    int `json:"unchanged"`
-	Refused      int `json:"refused"`
-	Ignored      int `json:"ignored"`
-	SpecClean    int `json:"spec_clean"`
-	Files        int `json:"files"`
-	FilesKept    int `json:"files_kept"`
-	FilesIgnored int `json:"files_ignored"`
-	FilesRefused int `json:"files_refused"`
-}
-
-var errUnwritten = &sallyport.Error{Op: "registry", Code: sallyport.CodeInternal}
-
-// Resolve finds the skill that ref names for p. An ID that is absent or not p's is ACCESS_DENIED either way; an
-// unknown slug is SKILL_NOT_FOUND. Archived skills resolve; callers that must not use one check.
-func (s *Service) Resolve(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error) {
-	return sallyport.Skill{}, errUnwritten
-}
-
-// ResolveRevision returns the named revision of skill, else the published, else the latest, with its manifest
-// and every component's Content. Another skill's revision is REVISION_NOT_FOUND.
-func (s *Service) ResolveRevision(ctx context.Context, p sallyport.Principal, skill sallyport.Skill, id sallyport.RevisionID) (sallyport.Revision, error) {
-	return sallyport.Revision{}, errUnwritten
-}
-
-// List lists or searches the skills p can see. Needs memory:read.
-func (s *Service) List(ctx context.Context, p sallyport.Principal, req ListRequest) (ListResult, error) {
-	return ListResult{}, errUnwritten
-}
-
-// Show returns one skill. Needs memory:read.
-func (s *Service) Show(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (SkillView, error) {
-	return SkillView{}, errUnwritten
-}
-
-// Revisions lists a skill's revisions, newest first, without manifests. Needs memory:read.
-func (s *Service) Revisions(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) ([]sallyport.Revision, error) {
-	return nil, errUnwritten
-}
-
-// Revision returns one revision with its manifest, without content; an empty id means published, else latest.
-// Needs memory:read.
-func (s *Service) Revision(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Revision, error) {
-	return sallyport.Revision{}, errUnwritten
-}
-
-// Component returns one component with its Content, by path first, then by component id. Needs memory:read.
-func (s *Service) Component(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, revision sallyport.RevisionID, pathOrID string) (sallyport.Component, error) {
-	return sallyport.Component{}, errUnwritten
-}
-
-// Save creates a skill or adds a revision. Needs memory:write.
-func (s *Service) Save(ctx context.Context, p sallyport.Principal, req SaveRequest) (SaveResult, error) {
-	return SaveResult{}, errUnwritten
-}
-
-// Publish moves the published pointer of the skill to the revision (an older one rolls back); an empty id means
-// the latest. Needs memory:write.
-func (s *Service) Publish(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (SkillView, error) {
-	return SkillView{}, errUnwritten
-}
-
-// Archive takes a skill out of lists and runs. Needs memory:write. Archiving twice is not an error.
-func (s *Service) Archive(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error) {
-	return sallyport.Skill{}, errUnwritten
-}
-
-// Restore undoes Archive. Needs memory:write.
-func (s *Service) Restore(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error) {
-	return sallyport.Skill{}, errUnwritten
-}
-
-// Import finds every skill below tree and saves each one atomically; one bad skill never stops its neighbours.
-// Nothing in it is executed. Needs memory:write.
-func (s *Service) Import(ctx context.Context, p sallyport.Principal, tree Tree, opts ImportOptions) (ImportReport, error) {
-	return ImportReport{}, errUnwritten
-}
-
-// Digest computes the digest of a revision made of these components (path, kind, size, sha256 and script
-// settings count; see internal/canonical).
-func Digest(components []sallyport.Component) (sallyport.Digest, error) {
-	return "", errUnwritten
-}
-
-// Tree is a source of files for Import: a folder, a tar, a zip.
-type Tree interface {
-	// Entries lists every entry below the root, in path order. Directories may be absent.
-	Entries(ctx context.Context) ([]TreeEntry, error)
-	// ReadFile reads a regular file that Entries listed, at most limit bytes plus one.
-	ReadFile(ctx context.Context, path string, limit int64) ([]byte, error)
-	Close() error
-}
-
-// EntryType is the type of a TreeEntry.
-type EntryType string
-
-// The entry types.
-const (
-	EntryFile    EntryType = "file"
-	EntryDir     EntryType = "dir"
-	EntrySymlink EntryType = "symlink"
-	EntryOther   EntryType = "other" // device, FIFO, socket
-)
-
-// TreeEntry is one entry of a Tree.
-type TreeEntry struct {
-	Path string // slash-separated; raw as the source had it, checked by Import
-	Type EntryType
-	Size int64
-	Mode uint32
-	// Target of a symlink, raw.
-	Target string
-	// Fault is set when the source could not read the entry: a sentence for the report.
-	Fault string
 }

@@ -1,0 +1,168 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/sallyport-dev/sallyport"
+)
+
+// maxSkillDepth bounds how many folders deep a SKILL.md is looked for.
+const maxSkillDepth = 16
+
+// Import finds every skill below tree and saves each one atomically; one bad skill never stops its neighbours.
+// Nothing in it is executed. Needs memory:write.
+//
+// Every directory with a SKILL.md that lies inside no other skill is a skill. A slug that exists where the import goes gets a
+// new revision; equal content makes none. The error is for what concerns the whole import: the caller's rights, a path that
+// leaves the tree (UNSAFE_PATH, nothing is saved), a tree or a store that stops working; the report then holds what was done.
+func (s *Service) Import(ctx context.Context, p sallyport.Principal, tree Tree, opts ImportOptions) (ImportReport, error) {
+	report := ImportReport{Skills: []ImportedSkill{}, Ignored: []ImportedFile{}}
+	to, err := s.importPlace(p, opts)
+	if err != nil {
+		return report, err
+	}
+	listed, err := tree.Entries(ctx)
+	if err != nil {
+		return report, err
+	}
+	skills, err := discover(listed, &report)
+	if err != nil {
+		return report, err
+	}
+	run := importRun{service: s, principal: p, tree: tree, options: opts, place: to, index: newTreeIndex(listed), slugs: map[string]claim{}}
+	for _, found := range skills {
+		skill, err := run.skill(ctx, found)
+		if err != nil {
+			return report, err
+		}
+		report.add(skill)
+	}
+	if len(skills) == 0 {
+		// Not counted as a file: it is the answer to an import that found nothing.
+		report.Ignored = append(report.Ignored, ImportedFile{
+			Path: ".", Result: ResultIgnored,
+			Reason: fmt.Sprintf("no skill was found: no directory holds a %s", SkillFile),
+		})
+	}
+	return report, nil
+}
+
+func (s *Service) importPlace(p sallyport.Principal, opts ImportOptions) (place, error) {
+	const op = "registry.import"
+	if err := p.Require(op, sallyport.ScopeMemoryWrite); err != nil {
+		return place{}, err
+	}
+	if err := checkMessage(op, opts.Message); err != nil {
+		return place{}, err
+	}
+	return newPlace(op, p, opts.TeamID, opts.Personal)
+}
+
+// foundSkill is a directory with a SKILL.md and every entry at or below it.
+type foundSkill struct {
+	directory string
+	entries   []TreeEntry
+	nested    []string // SKILL.md files of directories below
+}
+
+// discover finds the skills of a tree and accounts for everything outside of them.
+func discover(listed []TreeEntry, report *ImportReport) ([]foundSkill, error) {
+	roots := map[string]bool{}
+	for _, entry := range listed {
+		name := entryName(entry.Path)
+		if escapes(entry) {
+			return nil, unsafeEntry("registry.import", entry.Path)
+		}
+		if isSkillFile(entry) && strings.Count(name, "/") <= maxSkillDepth && !hasDots(path.Dir(name)) {
+			roots[path.Dir(name)] = true
+		}
+	}
+	skills := map[string]*foundSkill{}
+	ignored := map[string]bool{}
+	for _, entry := range listed {
+		name := entryName(entry.Path)
+		owner, found := outermost(roots, name, entry.Type == EntryDir)
+		if !found {
+			if hasDots(name) && entry.Fault == "" {
+				return nil, unsafeEntry("registry.import", entry.Path)
+			}
+			report.ignoreEntry(entry, name, ignored)
+			continue
+		}
+		skill := skills[owner]
+		if skill == nil {
+			skill = &foundSkill{directory: owner}
+			skills[owner] = skill
+		}
+		entry.Path = name
+		skill.entries = append(skill.entries, entry)
+		if isSkillFile(entry) && path.Dir(name) != owner {
+			skill.nested = append(skill.nested, relativeTo(owner, name))
+		}
+	}
+	out := make([]foundSkill, 0, len(skills))
+	for _, skill := range skills {
+		out = append(out, *skill)
+	}
+	slices.SortFunc(out, func(a, b foundSkill) int { return strings.Compare(a.directory, b.directory) })
+	return out, nil
+}
+
+// isSkillFile reports whether an entry makes its directory a skill. The case of the name is looked at later.
+func isSkillFile(entry TreeEntry) bool {
+	name := entryName(entry.Path)
+	_, ignored := ignoredAt(name, false)
+	return entry.Type != EntryDir && !ignored && strings.EqualFold(path.Base(name), SkillFile)
+}
+
+// outermost returns the topmost skill that name lies in. A directory may be the skill itself.
+func outermost(roots map[string]bool, name string, isDirectory bool) (string, bool) {
+	if roots["."] {
+		return ".", true
+	}
+	for i := range len(name) {
+		if name[i] == '/' && roots[name[:i]] {
+			return name[:i], true
+		}
+	}
+	return name, isDirectory && roots[name]
+}
+
+func hasDots(name string) bool {
+	return name != "." && slices.ContainsFunc(strings.Split(name, "/"), func(segment string) bool { return segment == ".." || segment == "." })
+}
+
+func relativeTo(directory, name string) string {
+	if directory == "." {
+		return name
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(name, directory), "/")
+}
+
+// ignoreEntry accounts for an entry outside every skill.
+func (r *ImportReport) ignoreEntry(entry TreeEntry, name string, seen map[string]bool) {
+	if whole, ignored := ignoredAt(name, entry.Type == EntryDir); ignored {
+		if !seen[whole] {
+			seen[whole] = true
+			r.ignore(whole, "its name is on the list of names that are left out")
+		}
+		return
+	}
+	switch {
+	case entry.Fault != "":
+		r.ignore(name, entry.Fault)
+	case entry.Type == EntryDir:
+	case entry.Type == EntrySymlink:
+		r.ignore(name, "a symbolic link outside every skill is not followed; import its target by its own path")
+	case entry.Type == EntryOther:
+		r.ignore(name, "it is a device, a pipe or a socket")
+	case isSkillFile(entry):
+		r.ignore(name, fmt.Sprintf("it lies more than %d folders deep; import a folder nearer to it", maxSkillDepth))
+	default:
+		r.ignore(name, "it belongs to no skill")
+	}
+}

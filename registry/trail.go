@@ -1,0 +1,45 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/sallyport-dev/sallyport"
+)
+
+// trailTimeout bounds one write to the trail.
+const trailTimeout = 10 * time.Second
+
+// record appends to the audit trail what was already stored. It is best effort: a failure is logged and the caller's success
+// stands. It outlives the caller's context, so that a hung-up client leaves a record too.
+func (s *Service) record(ctx context.Context, p sallyport.Principal, action sallyport.Action, skill sallyport.Skill, revision *sallyport.Revision, more map[string]any) {
+	if s.cfg.Trail == nil {
+		return
+	}
+	detail := map[string]any{"skill_id": skill.ID}
+	if skill.TeamID != "" {
+		detail["team_id"] = skill.TeamID
+	}
+	if revision != nil {
+		detail["revision_id"], detail["number"], detail["digest"] = revision.ID, revision.Number, revision.Digest
+	}
+	maps.Copy(detail, more)
+	form, err := json.Marshal(detail)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), trailTimeout)
+		defer cancel()
+		err = s.cfg.Trail.Append(ctx, sallyport.Entry{
+			TenantID: p.TenantID, At: s.now(), Actor: p.ID, Action: action, Entity: skill.Slug, Detail: form,
+		})
+	}
+	if err != nil {
+		s.cfg.Logger.ErrorContext(ctx, "audit entry not written",
+			slog.String("action", string(action)), slog.String("skill_id", string(skill.ID)), slog.String("error", err.Error()))
+	}
+}
+
+// now is the time that is stored: UTC, whole microseconds.
+func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }
