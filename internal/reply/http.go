@@ -57,7 +57,13 @@ func WriteEnvelope[T any](w http.ResponseWriter, status int, envelope sallyport.
 // WriteProblem sends the refusal or break err, which must not be nil, with the challenge and the retry hint that its
 // class calls for. The status is the class table's.
 func WriteProblem(w http.ResponseWriter, kind, requestID string, err error) error {
+	return WriteProblemStatus(w, HTTPStatus(err), kind, requestID, err)
+}
+
+// WriteProblemStatus is WriteProblem for the one refusal of HTTP itself that has a status and no class: 405.
+func WriteProblemStatus(w http.ResponseWriter, status int, kind, requestID string, err error) error {
 	problem := NewProblem(kind, requestID, err)
+	problem.Status = status
 	if challenge := Challenge(err); challenge != "" {
 		w.Header().Set("WWW-Authenticate", challenge)
 	}

@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/sallyport-dev/sallyport"
+)
+
+// handler answers one call. It gets the principal as a parameter: forgetting it must not compile.
+type handler func(c *call, p sallyport.Principal) (answer, error)
+
+// route is one line of the API: openapi.json describes each, and a test compares the two.
+type route struct {
+	method, pattern string
+	// kind of the envelope, refusals included.
+	kind string
+	// query names the parameters that the route takes; any other is refused.
+	query []string
+	// public routes are served to anybody, with the zero principal.
+	public bool
+	handle handler
+}
+
+// routes is the one list.
+func routes() []route {
+	return []route{
+		{http.MethodGet, "/healthz", "health", nil, true, health},
+		{http.MethodGet, "/readyz", "ready", nil, true, ready},
+		{http.MethodGet, "/openapi.json", "openapi", nil, true, openAPI},
+		{http.MethodGet, "/v1/openapi.json", "openapi", nil, true, openAPI},
+		{http.MethodGet, "/v1/capabilities", "capabilities", nil, false, capabilities},
+
+		{http.MethodGet, "/v1/skills", "skills", words("team_id query archived limit cursor"), false, listSkills},
+		{http.MethodPost, "/v1/skills", "save", nil, false, saveSkill},
+		{http.MethodGet, "/v1/skills/{skill}", "skill", words("team_id"), false, showSkill},
+		{http.MethodPost, "/v1/skills/{skill}/publish", "skill", words("team_id"), false, publishSkill},
+		{http.MethodPost, "/v1/skills/{skill}/archive", "skill", words("team_id"), false, archiveSkill},
+		{http.MethodPost, "/v1/skills/{skill}/restore", "skill", words("team_id"), false, restoreSkill},
+		{http.MethodGet, "/v1/skills/{skill}/revisions", "revisions", words("team_id"), false, listRevisions},
+		{http.MethodGet, "/v1/skills/{skill}/revisions/{revision}", "revision", words("team_id"), false, showRevision},
+		{http.MethodGet, "/v1/skills/{skill}/components", "components", words("team_id revision_id"), false, listComponents},
+		{http.MethodGet, "/v1/skills/{skill}/components/{path...}", "component", words("team_id revision_id raw"), false, showComponent},
+		{http.MethodPost, "/v1/import", "import", words("team_id personal publish dry_run message"), false, importTree},
+
+		{http.MethodPost, "/v1/skills/{skill}/execute", "execution", nil, false, execute},
+		{http.MethodPost, "/v1/skills/{skill}/explain", "explanation", nil, false, explain},
+		{http.MethodGet, "/v1/executions", "executions", words("slug skill_id team_id status limit cursor"), false, listExecutions},
+		{http.MethodGet, "/v1/executions/{id}", "execution", nil, false, showExecution},
+		{http.MethodGet, "/v1/executions/{id}/artifacts/{path...}", "artifact", nil, false, downloadArtifact},
+		{http.MethodPost, "/v1/executions/{id}/cancel", "cancellation", nil, false, cancelExecution},
+
+		{http.MethodGet, "/v1/grants", "grants", words("slug skill_id team_id"), false, listGrants},
+		{http.MethodPost, "/v1/grants", "grant", nil, false, issueGrant},
+		{http.MethodPost, "/v1/grants/{id}/revoke", "grant", nil, false, revokeGrant},
+		{
+			http.MethodGet, "/v1/audit", "audit",
+			words("action entity execution_id since until after limit newest_first"), false, listEntries,
+		},
+		{http.MethodGet, "/v1/audit/verify", "verification", nil, false, verifyTrail},
+		{http.MethodPost, "/v1/audit/verify", "verification", nil, false, verifyTrailAgainst},
+		{http.MethodGet, "/v1/keys", "keys", nil, false, listKeys},
+		{http.MethodPost, "/v1/keys", "key", nil, false, createKey},
+		{http.MethodPost, "/v1/keys/{id}/revoke", "key_revocation", nil, false, revokeKey},
+	}
+}
+
+// mount is a handler of another package on our port.
+type mount struct {
+	method, pattern string
+	// handler is nil when the configuration brings none.
+	handler func(a *api) http.Handler
+}
+
+func mounts() []mount {
+	mcp := func(a *api) http.Handler { return a.cfg.MCP }
+	return []mount{
+		{http.MethodGet, "/metrics", (*api).metrics},
+		{http.MethodPost, "/mcp", mcp},
+		{http.MethodGet, "/mcp", mcp},
+		{http.MethodDelete, "/mcp", mcp},
+	}
+}

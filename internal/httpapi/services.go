@@ -1,0 +1,58 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/access"
+	"github.com/sallyport-dev/sallyport/audit"
+	"github.com/sallyport-dev/sallyport/registry"
+	"github.com/sallyport-dev/sallyport/run"
+)
+
+// Authenticator says who sent a request; package auth provides it. UNAUTHENTICATED or ACCESS_DENIED.
+type Authenticator interface {
+	Principal(r *http.Request) (sallyport.Principal, error)
+}
+
+// Skills keeps skills and revisions; registry.Service provides it and checks every scope.
+type Skills interface {
+	List(ctx context.Context, p sallyport.Principal, req registry.ListRequest) (registry.ListResult, error)
+	Show(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (registry.SkillView, error)
+	Revisions(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) ([]sallyport.Revision, error)
+	Revision(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Revision, error)
+	Component(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, revision sallyport.RevisionID, pathOrID string) (sallyport.Component, error)
+	Save(ctx context.Context, p sallyport.Principal, req registry.SaveRequest) (registry.SaveResult, error)
+	Publish(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (registry.SkillView, error)
+	Archive(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error)
+	Restore(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error)
+	Import(ctx context.Context, p sallyport.Principal, tree registry.Tree, opts registry.ImportOptions) (registry.ImportReport, error)
+}
+
+// Access keeps grants and keys; access.Service provides it and checks every scope.
+type Access interface {
+	Issue(ctx context.Context, p sallyport.Principal, req access.IssueRequest) (sallyport.Grant, error)
+	Revoke(ctx context.Context, p sallyport.Principal, id sallyport.GrantID) (sallyport.Grant, error)
+	List(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) ([]sallyport.Grant, error)
+	CreateKey(ctx context.Context, p sallyport.Principal, req access.KeyRequest) (access.NewKey, error)
+	Keys(ctx context.Context, p sallyport.Principal) ([]sallyport.Key, error)
+	RevokeKey(ctx context.Context, p sallyport.Principal, id sallyport.KeyID) error
+}
+
+// Audit reads the trail; audit.Service provides it and checks every scope.
+type Audit interface {
+	List(ctx context.Context, p sallyport.Principal, filter audit.Filter) ([]sallyport.Entry, error)
+	Verify(ctx context.Context, p sallyport.Principal, outside []audit.Checkpoint) (audit.Verdict, error)
+}
+
+// Runs carries out scripts; run.Service provides it and checks every scope.
+type Runs interface {
+	Run(ctx context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error)
+	Explain(ctx context.Context, p sallyport.Principal, req run.Request) (run.Explanation, error)
+	Get(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID) (sallyport.Execution, error)
+	List(ctx context.Context, p sallyport.Principal, req run.ListRequest) (run.ListResult, error)
+	Artifact(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID, path string) (sallyport.Artifact, []byte, error)
+	Cancel(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID) error
+	Capabilities(ctx context.Context) sallyport.Capabilities
+}
