@@ -59,7 +59,7 @@ func (a *API) handler(t tool) mcp.ToolHandler {
 		started := time.Now()
 		who, ok := callerFrom(ctx)
 		c := &call{
-			tool: t, principal: who.principal, args: req.Params.Arguments, requestID: newRequestID(),
+			tool: t, principal: who.principal, args: req.Params.Arguments, requestID: requestID(req),
 			traceParent: traceParent(req), notify: notifier(req),
 		}
 		if who.arguments != nil {
@@ -73,7 +73,7 @@ func (a *API) handler(t tool) mcp.ToolHandler {
 		if who.gone != nil {
 			// Older revisions do not tie a call to its stream. Their answer cannot be delivered later either, because the server
 			// keeps no session, so a caller who hangs up has cancelled.
-			defer context.AfterFunc(who.gone, cancel)()
+			defer context.AfterFunc(who.gone, cancel)() //nolint:contextcheck // two contexts meet here on purpose
 		}
 		var got answer
 		if ok {
@@ -221,11 +221,18 @@ func encode(v any) (json.RawMessage, error) {
 	return bytes.TrimRight(buffer.Bytes(), "\n"), nil
 }
 
-// newRequestID names one call in the log and in the envelope.
-func newRequestID() string {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return ""
+// requestID names one call in the log and in the envelope: as the HTTP surface named the request, else anew.
+func requestID(req *mcp.CallToolRequest) string {
+	if req.Extra != nil && req.Extra.Header != nil {
+		if given := req.Extra.Header.Get("X-Request-Id"); validRequestID(given) {
+			return given
+		}
 	}
-	return id.String()
+	return uuid.NewString()
+}
+
+// validRequestID accepts what is safe to repeat anywhere.
+func validRequestID(s string) bool {
+	const safe = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+	return s != "" && len(s) <= 128 && strings.Trim(s, safe) == ""
 }

@@ -127,7 +127,6 @@ func TestExecuteRefusesArguments(t *testing.T) {
 		"file with both":       {`{"slug":"csv","script_path":"x","files":[{"name":"a","content":"x","content_base64":"eA=="}]}`, "exclude each other"},
 		"file not base64":      {`{"slug":"csv","script_path":"x","files":[{"name":"a","content":"x"},{"name":"b","content_base64":"?"}]}`, "files[1]: content_base64 is not standard base64"},
 		"file unknown field":   {`{"slug":"csv","script_path":"x","files":[{"name":"a","text":"x"}]}`, "unknown field at /files/0/text"},
-		"too many files":       {`{"slug":"csv","script_path":"x","files":[` + strings.Repeat(`{"name":"a","content":"x"},`, 32) + `{"name":"a","content":"x"}]}`, "at most 32 files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -142,15 +141,6 @@ func TestExecuteRefusesArguments(t *testing.T) {
 				t.Errorf("text: got %q, want a sentence that starts with the code", r.Content[0].Text)
 			}
 		})
-	}
-}
-
-func TestExecuteInputFilesTooLarge(t *testing.T) {
-	t.Parallel()
-	big := strings.Repeat("x", sallyport.DefaultInputBytes)
-	r := newFixture(t).call(t, alice(), execute, `{"slug":"csv","script_path":"x","files":[{"name":"a","content":"`+big+`"},{"name":"b","content":"y"}]}`)
-	if r.code() != sallyport.CodeRequestTooLarge {
-		t.Errorf("code: got %q, want REQUEST_TOO_LARGE", r.code())
 	}
 }
 

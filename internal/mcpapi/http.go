@@ -82,9 +82,9 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, who sallyport.Princi
 	}
 	message, err := mcpwire.Parse(body)
 	if err != nil {
-		fault, ok := errors.AsType[*mcpwire.Fault](err)
+		fault, ok := errors.AsType[*mcpwire.Error](err)
 		if !ok {
-			fault = &mcpwire.Fault{Code: mcpwire.CodeInvalidRequest, Message: "invalid request"}
+			fault = &mcpwire.Error{Code: mcpwire.CodeInvalidRequest, Message: "invalid request"}
 		}
 		write(w, http.StatusBadRequest, fault)
 		return
@@ -117,7 +117,7 @@ func (a *API) lacks(who sallyport.Principal, message mcpwire.Message) (sallyport
 // challenge answers a caller that is not let in. A token that came and was refused is invalid_token; without one the challenge names
 // no error.
 func (a *API) challenge(w http.ResponseWriter, r *http.Request, who sallyport.Principal, err error) {
-	switch sallyport.CodeOf(err) { //nolint:exhaustive // only these two have a challenge
+	switch sallyport.CodeOf(err) {
 	case sallyport.CodeUnauthenticated:
 		header := `Bearer realm="sallyport", scope="` + usefulScopes + `"`
 		if r.Header.Get("Authorization") != "" {
@@ -152,12 +152,12 @@ func insufficient(who sallyport.Principal, needed sallyport.Scope) string {
 // deny answers with err, in the form of the protocol and with our public error as its data.
 func (a *API) deny(w http.ResponseWriter, id json.RawMessage, err error) {
 	public := sallyport.Public(err)
-	write(w, reply.HTTPStatus(err), &mcpwire.Fault{
+	write(w, reply.HTTPStatus(err), &mcpwire.Error{
 		ID: id, Code: mcpwire.CodeTransport, Message: string(public.Code) + ": " + public.Message, Data: public,
 	})
 }
 
-func write(w http.ResponseWriter, status int, fault *mcpwire.Fault) {
+func write(w http.ResponseWriter, status int, fault *mcpwire.Error) {
 	w.Header().Set("Content-Type", reply.MediaJSON)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

@@ -37,8 +37,15 @@ func serve(t *testing.T, handler http.Handler) string {
 	return server.URL
 }
 
+// response is one that was read whole.
+type response struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
 // post sends one message as it is, with the headers that revision asks for and then those of change.
-func post(t *testing.T, url, revision, method, name, body string, change ...func(*http.Request)) *http.Response {
+func post(t *testing.T, url, revision, method, name, body string, change ...func(*http.Request)) response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
@@ -60,8 +67,12 @@ func post(t *testing.T, url, revision, method, name, body string, change ...func
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = resp.Body.Close() })
-	return resp
+	defer func() { _ = resp.Body.Close() }()
+	answered, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response{resp.StatusCode, resp.Header, answered}
 }
 
 // callBody is a tools/call of the given revision.
@@ -73,22 +84,19 @@ func callBody(revision, tool, arguments string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + arguments + `,"_meta":` + meta + `}}`
 }
 
-// answerOf reads the JSON-RPC answer out of a response, whichever form it has.
-func answerOf(t *testing.T, resp *http.Response) json.RawMessage {
+// answer is the JSON-RPC answer in a response, whichever form it has.
+func (r response) answer(t *testing.T) json.RawMessage {
 	t.Helper()
-	body, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
+	if !strings.HasPrefix(r.header.Get("Content-Type"), "text/event-stream") {
+		return r.body
 	}
-	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
-		for line := range bytes.Lines(body) {
-			if data, found := bytes.CutPrefix(line, []byte("data: ")); found {
-				return data
-			}
+	for line := range bytes.Lines(r.body) {
+		if data, found := bytes.CutPrefix(line, []byte("data: ")); found {
+			return data
 		}
-		t.Fatalf("the stream %q has no data", body)
 	}
-	return body
+	t.Fatalf("the stream %q has no data", r.body)
+	return nil
 }
 
 // The SDK's own client in both revisions on one URL: list, call, and every result private.
@@ -115,7 +123,7 @@ func TestBothRevisions(t *testing.T) {
 			if init.ProtocolVersion != revision || init.ServerInfo.Name != "sallyport" || init.ServerInfo.Version != "1.2.3" {
 				t.Errorf("initialize: got %+v", init)
 			}
-			if !strings.Contains(init.Instructions, "recall_cloud_skill") || init.Capabilities.Logging != nil || init.Capabilities.Tools == nil || init.Capabilities.Tools.ListChanged {
+			if !strings.Contains(init.Instructions, "recall_cloud_skill") || hasLogging(t, init.Capabilities) || init.Capabilities.Tools == nil || init.Capabilities.Tools.ListChanged {
 				t.Errorf("initialize: instructions %q, capabilities %+v", init.Instructions, init.Capabilities)
 			}
 			tools, err := session.ListTools(t.Context(), nil)
@@ -152,6 +160,16 @@ func TestBothRevisions(t *testing.T) {
 	}
 }
 
+// hasLogging looks at the wire form: the field is deprecated.
+func hasLogging(t *testing.T, capabilities *mcp.ServerCapabilities) bool {
+	t.Helper()
+	encoded, err := json.Marshal(capabilities)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Contains(string(encoded), "logging")
+}
+
 func TestDiscoverIsPrivate(t *testing.T) {
 	t.Parallel()
 	url := serve(t, newFixture(t).Handler(as(alice())))
@@ -162,7 +180,7 @@ func TestDiscoverIsPrivate(t *testing.T) {
 			Versions   []string `json:"supportedVersions"`
 		} `json:"result"`
 	}
-	if err := json.Unmarshal(answerOf(t, resp), &m); err != nil {
+	if err := json.Unmarshal(resp.answer(t), &m); err != nil {
 		t.Fatal(err)
 	}
 	if m.Result.CacheScope != "private" || len(m.Result.Versions) < 2 || m.Result.Versions[0] != modern || m.Result.Versions[1] != legacy {
@@ -183,7 +201,7 @@ func TestExactArgumentsOverHTTP(t *testing.T) {
 	url := serve(t, f.Handler(as(alice())))
 	for _, revision := range []string{modern, legacy} {
 		resp := post(t, url, revision, "tools/call", execute, callBody(revision, execute, `{"slug":"csv","script_path":"x","input_args": `+args+` }`))
-		if r := checkResult(t, execute, result(t, answerOf(t, resp))); r.IsError {
+		if r := checkResult(t, execute, result(t, resp.answer(t))); r.IsError {
 			t.Errorf("%s: %s", revision, r.Structured)
 			continue
 		}
@@ -206,10 +224,10 @@ func TestBadArgumentsOverHTTP(t *testing.T) {
 			t.Parallel()
 			for _, revision := range []string{modern, legacy} {
 				resp := post(t, url, revision, "tools/call", execute, callBody(revision, execute, arguments))
-				if resp.StatusCode != http.StatusOK {
-					t.Errorf("%s: status %d", revision, resp.StatusCode)
+				if resp.status != http.StatusOK {
+					t.Errorf("%s: status %d", revision, resp.status)
 				}
-				if r := checkResult(t, execute, result(t, answerOf(t, resp))); r.code() != sallyport.CodeInvalidArgument {
+				if r := checkResult(t, execute, result(t, resp.answer(t))); r.code() != sallyport.CodeInvalidArgument {
 					t.Errorf("%s: got %s, want INVALID_ARGUMENT", revision, r.Structured)
 				}
 			}
@@ -260,15 +278,11 @@ func TestRefusesMessages(t *testing.T) {
 				change = func(*http.Request) {}
 			}
 			resp := post(t, url, legacy, "", "", test.body, change)
-			body, err := io.ReadAll(resp.Body)
-			if err != nil {
-				t.Fatal(err)
+			if resp.status != test.status || !strings.Contains(string(resp.body), test.want) {
+				t.Errorf("got %d %.300s, want %d with %q", resp.status, resp.body, test.status, test.want)
 			}
-			if resp.StatusCode != test.status || !strings.Contains(string(body), test.want) {
-				t.Errorf("got %d %.300s, want %d with %q", resp.StatusCode, body, test.status, test.want)
-			}
-			if test.status == http.StatusMethodNotAllowed && resp.Header.Get("Allow") != "POST" {
-				t.Errorf("Allow: got %q, want POST", resp.Header.Get("Allow"))
+			if test.status == http.StatusMethodNotAllowed && resp.header.Get("Allow") != "POST" {
+				t.Errorf("Allow: got %q, want POST", resp.header.Get("Allow"))
 			}
 		})
 	}
@@ -279,9 +293,9 @@ func TestUnknownToolIsProtocolError(t *testing.T) {
 	url := serve(t, newFixture(t).Handler(as(alice())))
 	for revision, status := range map[string]int{modern: http.StatusBadRequest, legacy: http.StatusOK} {
 		resp := post(t, url, revision, "tools/call", "rm", callBody(revision, "rm", `{"x":1}`))
-		answer := answerOf(t, resp)
-		if resp.StatusCode != status || !strings.Contains(string(answer), `"code":-32602`) {
-			t.Errorf("%s: got %d %s, want %d with -32602", revision, resp.StatusCode, answer, status)
+		answer := resp.answer(t)
+		if resp.status != status || !strings.Contains(string(answer), `"code":-32602`) {
+			t.Errorf("%s: got %d %s, want %d with -32602", revision, resp.status, answer, status)
 		}
 	}
 }
@@ -324,9 +338,9 @@ func TestChallenges(t *testing.T) {
 						r.Header.Set("Authorization", "Bearer "+test.token)
 					}
 				})
-				answer := string(answerOf(t, resp))
-				if resp.StatusCode != test.status || resp.Header.Get("WWW-Authenticate") != test.challenge {
-					t.Errorf("got %d %q, want %d %q", resp.StatusCode, resp.Header.Get("WWW-Authenticate"), test.status, test.challenge)
+				answer := string(resp.answer(t))
+				if resp.status != test.status || resp.header.Get("WWW-Authenticate") != test.challenge {
+					t.Errorf("got %d %q, want %d %q", resp.status, resp.header.Get("WWW-Authenticate"), test.status, test.challenge)
 				}
 				if !strings.Contains(answer, `"code":"`+string(test.code)+`"`) || strings.Contains(answer, "MARKER") {
 					t.Errorf("got %s, want %s without the cause", answer, test.code)
@@ -343,16 +357,16 @@ func TestStepUp(t *testing.T) {
 		url := serve(t, newFixture(t, func(c *mcpapi.Config) { c.StepUp = true }).Handler(as(bob())))
 		resp := post(t, url, revision, "tools/call", execute, callBody(revision, execute, `{}`))
 		want := `Bearer realm="sallyport", error="insufficient_scope", scope="memory:read memory:write"`
-		if resp.StatusCode != http.StatusForbidden || resp.Header.Get("WWW-Authenticate") != want {
-			t.Errorf("%s: got %d %q, want 403 %q", revision, resp.StatusCode, resp.Header.Get("WWW-Authenticate"), want)
+		if resp.status != http.StatusForbidden || resp.header.Get("WWW-Authenticate") != want {
+			t.Errorf("%s: got %d %q, want 403 %q", revision, resp.status, resp.header.Get("WWW-Authenticate"), want)
 		}
-		if answer := string(answerOf(t, resp)); !strings.Contains(answer, `"id":1`) {
+		if answer := string(resp.answer(t)); !strings.Contains(answer, `"id":1`) {
 			t.Errorf("%s: got %s, want an answer to 1", revision, answer)
 		}
 
 		url = serve(t, newFixture(t).Handler(as(bob())))
 		resp = post(t, url, revision, "tools/call", execute, callBody(revision, execute, `{}`))
-		if r := checkResult(t, execute, result(t, answerOf(t, resp))); r.code() != sallyport.CodeAccessDenied {
+		if r := checkResult(t, execute, result(t, resp.answer(t))); r.code() != sallyport.CodeAccessDenied {
 			t.Errorf("%s: got %s, want ACCESS_DENIED", revision, r.Structured)
 		}
 	}
@@ -381,10 +395,9 @@ func TestPrincipalOfEachRequest(t *testing.T) {
 			for i := range 20 {
 				revision := []string{modern, legacy}[i%2]
 				resp := post(t, url, revision, "tools/call", recall, callBody(revision, recall, `{"query":"`+who+`"}`), func(r *http.Request) { r.Header.Set("X-Who", who) })
-				if resp.StatusCode != http.StatusOK {
-					t.Errorf("status %d", resp.StatusCode)
+				if resp.status != http.StatusOK {
+					t.Errorf("status %d", resp.status)
 				}
-				_, _ = io.Copy(io.Discard, resp.Body)
 			}
 		}()
 	}
@@ -455,7 +468,24 @@ func TestTraceContextOfHeader(t *testing.T) {
 	}
 	url := serve(t, f.Handler(as(alice())))
 	resp := post(t, url, legacy, "", "", callBody(legacy, execute, `{"slug":"csv","script_path":"x"}`), func(r *http.Request) { r.Header.Set("Traceparent", trace) })
-	checkResult(t, execute, result(t, answerOf(t, resp)))
+	checkResult(t, execute, result(t, resp.answer(t)))
+}
+
+// The request keeps the name that the HTTP surface gave it, when that is safe to repeat.
+func TestRequestIDOfHeader(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.runs.run = func(context.Context, sallyport.Principal, run.Request) (sallyport.Execution, error) {
+		return finished(), nil
+	}
+	url := serve(t, f.Handler(as(alice())))
+	for given, kept := range map[string]bool{"req-1.A_b": true, "": false, "a b": false, "<x>": false, strings.Repeat("x", 129): false} {
+		resp := post(t, url, legacy, "", "", callBody(legacy, execute, `{"slug":"csv","script_path":"x"}`), func(r *http.Request) { r.Header.Set("X-Request-Id", given) })
+		r := checkResult(t, execute, result(t, resp.answer(t)))
+		if (r.envelope.RequestID == given) != kept {
+			t.Errorf("%q: got %q, kept should be %v", given, r.envelope.RequestID, kept)
+		}
+	}
 }
 
 // What Extend adds is served behind the same guard, with its arguments.
@@ -476,11 +506,11 @@ func TestExtend(t *testing.T) {
 	})
 	url := serve(t, f.Handler(as(alice())))
 	for _, revision := range []string{modern, legacy} {
-		got := string(answerOf(t, post(t, url, revision, "tools/call", "echo", callBody(revision, "echo", `{"a":"hello"}`))))
+		got := string(post(t, url, revision, "tools/call", "echo", callBody(revision, "echo", `{"a":"hello"}`)).answer(t))
 		if !strings.Contains(got, `"text":"hello"`) {
 			t.Errorf("%s: got %s", revision, got)
 		}
-		got = string(answerOf(t, post(t, url, revision, "tools/call", "panics", callBody(revision, "panics", `{}`))))
+		got = string(post(t, url, revision, "tools/call", "panics", callBody(revision, "panics", `{}`)).answer(t))
 		if !strings.Contains(got, `"code":-32603`) || strings.Contains(got, "MARKER") {
 			t.Errorf("%s: got %s, want an internal error", revision, got)
 		}

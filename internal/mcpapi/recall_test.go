@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -242,7 +243,7 @@ func TestRecallSkillBudget(t *testing.T) {
 	r.Frontmatter = json.RawMessage(`{"x":"` + strings.Repeat("y", 20<<10) + `"}`)
 	for i := range 400 {
 		r.Components = append(r.Components, sallyport.Component{
-			ID: sallyport.ComponentID(fmt.Sprint(i)), Path: fmt.Sprintf("scripts/%d.py", i), Kind: sallyport.KindScript,
+			ID: sallyport.ComponentID(strconv.Itoa(i)), Path: fmt.Sprintf("scripts/%d.py", i), Kind: sallyport.KindScript,
 			Script: &sallyport.ScriptSettings{InputSchema: json.RawMessage(`{"description":"` + strings.Repeat("z", 1000) + `"}`)},
 		})
 	}

@@ -60,6 +60,8 @@ type lineOrErr struct {
 }
 
 // Connect is called once, by the SDK.
+//
+//nolint:ireturn // the SDK's interface
 func (t *lineTransport) Connect(context.Context) (mcp.Connection, error) { return t, nil }
 
 // SessionID is none.
@@ -87,6 +89,8 @@ func (t *lineTransport) read(lines *mcpwire.Lines) {
 }
 
 // Read returns the next message that is fit for the SDK.
+//
+//nolint:ireturn // the SDK's interface
 func (t *lineTransport) Read(ctx context.Context) (jsonrpc.Message, error) {
 	for {
 		select {
@@ -97,22 +101,22 @@ func (t *lineTransport) Read(ctx context.Context) (jsonrpc.Message, error) {
 		case <-t.closed:
 			return nil, io.EOF
 		case next := <-t.lines:
-			message, err := t.accept(next)
+			req, err := t.accept(next)
 			if err != nil {
 				if errors.Is(err, io.EOF) {
 					t.drain()
 				}
 				return nil, err
 			}
-			if message != nil {
-				return message, nil
+			if req != nil {
+				return req, nil
 			}
 		}
 	}
 }
 
 // accept decodes one line. It answers a faulty one itself and returns neither a message nor an error.
-func (t *lineTransport) accept(next lineOrErr) (jsonrpc.Message, error) {
+func (t *lineTransport) accept(next lineOrErr) (*jsonrpc.Request, error) {
 	switch {
 	case errors.Is(next.err, mcpwire.ErrLineTooLong):
 		return nil, t.out.WriteLine(mcpwire.TooLong(mcpwire.MaxLine).Response())
@@ -121,7 +125,7 @@ func (t *lineTransport) accept(next lineOrErr) (jsonrpc.Message, error) {
 	}
 	outside, err := mcpwire.Parse(next.line)
 	if err != nil {
-		fault, ok := errors.AsType[*mcpwire.Fault](err)
+		fault, ok := errors.AsType[*mcpwire.Error](err)
 		if !ok {
 			return nil, err
 		}
@@ -131,17 +135,18 @@ func (t *lineTransport) accept(next lineOrErr) (jsonrpc.Message, error) {
 		return nil, nil // an answer: this server asks nothing
 	}
 	message, err := jsonrpc.DecodeMessage(next.line)
-	if err != nil {
-		fault := &mcpwire.Fault{ID: outside.ID, Code: mcpwire.CodeInvalidRequest, Message: "invalid request"}
+	req, isRequest := message.(*jsonrpc.Request)
+	if err != nil || !isRequest {
+		fault := &mcpwire.Error{ID: outside.ID, Code: mcpwire.CodeInvalidRequest, Message: "invalid request"}
 		return nil, t.out.WriteLine(fault.Response())
 	}
 	// A subscription is answered when it ends, which the end of input brings about.
-	if req, ok := message.(*jsonrpc.Request); ok && req.IsCall() && outside.Method != "subscriptions/listen" {
+	if req.IsCall() && outside.Method != "subscriptions/listen" {
 		t.mu.Lock()
 		t.unanswered[req.ID] = struct{}{}
 		t.mu.Unlock()
 	}
-	return message, nil
+	return req, nil
 }
 
 // Write writes one message.

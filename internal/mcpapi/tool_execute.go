@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -128,13 +129,9 @@ func (a *API) executeRequest(c *call) (run.Request, error) {
 	return req, err
 }
 
-// inputs reads the files of a call, within the bounds of all input files.
+// inputs reads the files of a call. A gate judges their number and size.
 func inputs(c *call, files []inputFile) ([]sallyport.InputFile, error) {
-	if len(files) > sallyport.DefaultInputFiles {
-		return nil, c.argument("files must hold at most %d files", sallyport.DefaultInputFiles)
-	}
 	var out []sallyport.InputFile
-	total := 0
 	for i, file := range files {
 		content, err := content(file.Content, file.ContentBase64)
 		if err != nil {
@@ -142,10 +139,6 @@ func inputs(c *call, files []inputFile) ([]sallyport.InputFile, error) {
 		}
 		if file.Name == "" {
 			return nil, c.argument("files[%d]: name is required", i)
-		}
-		if total += len(content); total > sallyport.DefaultInputBytes {
-			return nil, c.invalid(sallyport.Errorf("mcp.execute", sallyport.CodeRequestTooLarge,
-				"the files are over %d bytes together", sallyport.DefaultInputBytes))
 		}
 		out = append(out, sallyport.InputFile{Name: file.Name, Content: content})
 	}
@@ -169,17 +162,17 @@ func (a *API) timeout(c *call, value jsontext.Value) (time.Duration, error) {
 func content(text, encoded *string) ([]byte, error) {
 	switch {
 	case text != nil && encoded != nil:
-		return nil, fmt.Errorf("content and content_base64 exclude each other")
+		return nil, errors.New("content and content_base64 exclude each other")
 	case text != nil:
 		return []byte(*text), nil
 	case encoded != nil:
 		decoded, err := base64.StdEncoding.Strict().DecodeString(*encoded)
 		if err != nil {
-			return nil, fmt.Errorf("content_base64 is not standard base64")
+			return nil, errors.New("content_base64 is not standard base64")
 		}
 		return decoded, nil
 	default:
-		return nil, fmt.Errorf("content or content_base64 is required")
+		return nil, errors.New("content or content_base64 is required")
 	}
 }
 

@@ -141,7 +141,7 @@ func (a *API) recallSkill(ctx context.Context, p sallyport.Principal, ref sallyp
 
 // instructions returns the text of SKILL.md below its header; a revision without one has none.
 func (a *API) instructions(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, revision sallyport.Revision) (string, error) {
-	i := slices.IndexFunc(revision.Components, func(c sallyport.Component) bool { return strings.EqualFold(c.Path, skillFile) })
+	i := slices.IndexFunc(revision.Components, func(c sallyport.Component) bool { return strings.EqualFold(c.Path, registry.SkillFile) })
 	if i < 0 {
 		return "", nil
 	}
@@ -149,7 +149,7 @@ func (a *API) instructions(ctx context.Context, p sallyport.Principal, ref sally
 	if err != nil {
 		return "", err
 	}
-	return instructionsOf(file.Content), nil
+	return strings.TrimLeft(registry.ParseSkillMD(file.Content, "").Body, "\n"), nil
 }
 
 func (a *API) recallResource(

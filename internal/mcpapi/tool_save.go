@@ -134,10 +134,10 @@ func saveRequest(c *call) (registry.SaveRequest, error) {
 	if err != nil {
 		return registry.SaveRequest{}, c.invalid(err)
 	}
-	skillMD := composeSkillMD(args.Name, args.Description, args.Instructions)
+	skillMD := registry.ComposeSkillMD(args.Name, args.Description, args.Instructions)
 	return registry.SaveRequest{
 		Ref:                sallyport.SkillRef{Slug: args.Slug, TeamID: sallyport.TeamID(args.TeamID)},
-		Files:              append([]registry.File{{Path: skillFile, Content: skillMD}}, files...),
+		Files:              append([]registry.File{{Path: registry.SkillFile, Content: skillMD}}, files...),
 		ExpectedRevisionID: sallyport.RevisionID(args.ExpectedRevisionID),
 		Publish:            args.Publish,
 		Message:            args.Message,
@@ -154,11 +154,11 @@ func saveFiles(text string) ([]registry.File, error) {
 		return nil, sallyport.Errorf("mcp.save", sallyport.CodeInvalidArgument, "components_json: %s", sallyport.Public(err).Message)
 	}
 	files := make([]registry.File, 0, len(list))
-	seen := map[string]bool{strings.ToLower(skillFile): true}
+	seen := map[string]bool{strings.ToLower(registry.SkillFile): true}
 	for i, item := range list {
 		file, err := item.file()
 		if err == nil && seen[strings.ToLower(file.Path)] {
-			err = fmt.Errorf("the path %s comes twice, or is %s, which is made from name, description and instructions", file.Path, skillFile)
+			err = fmt.Errorf("the path %s comes twice, or is %s, which is made from name, description and instructions", file.Path, registry.SkillFile)
 		}
 		if err != nil {
 			if _, ok := errors.AsType[*sallyport.Error](err); ok {

@@ -124,9 +124,9 @@ type inFlight struct {
 func (b *bridge) accept(ctx context.Context, line []byte) {
 	message, err := mcpwire.Parse(line)
 	if err != nil {
-		fault, ok := errors.AsType[*mcpwire.Fault](err)
+		fault, ok := errors.AsType[*mcpwire.Error](err)
 		if !ok {
-			fault = &mcpwire.Fault{Code: mcpwire.CodeInvalidRequest, Message: "invalid request"}
+			fault = &mcpwire.Error{Code: mcpwire.CodeInvalidRequest, Message: "invalid request"}
 		}
 		b.answer(fault)
 		return
@@ -160,10 +160,10 @@ func (b *bridge) call(ctx context.Context, message mcpwire.Message, line []byte)
 	switch {
 	case taken:
 		cancel()
-		b.answer(&mcpwire.Fault{Code: mcpwire.CodeInvalidRequest, Message: "invalid request: the id is in use by a call that is not answered yet"})
+		b.answer(&mcpwire.Error{Code: mcpwire.CodeInvalidRequest, Message: "invalid request: the id is in use by a call that is not answered yet"})
 	case full:
 		cancel()
-		b.answer(&mcpwire.Fault{
+		b.answer(&mcpwire.Error{
 			ID: message.ID, Code: mcpwire.CodeTransport, Message: "too many calls wait for an answer; try again",
 			Data: sallyport.Public(&sallyport.Error{Op: "mcp.bridge", Code: sallyport.CodeRateLimited}),
 		})
@@ -226,7 +226,7 @@ func (b *bridge) drain(ctx context.Context) error {
 }
 
 // answer writes a fault. When the client no longer reads there is nobody left to tell.
-func (b *bridge) answer(fault *mcpwire.Fault) {
+func (b *bridge) answer(fault *mcpwire.Error) {
 	if err := b.out.WriteLine(fault.Response()); err != nil {
 		b.cfg.Logger.Warn("the client does not read", "error", err)
 	}

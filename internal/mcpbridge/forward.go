@@ -37,7 +37,7 @@ func (b *bridge) notify(ctx context.Context, message mcpwire.Message, line []byt
 }
 
 // forward makes one call and writes everything that the server says to it. It returns why there is no answer, nil when there was one.
-func (b *bridge) forward(ctx context.Context, own *inFlight, line []byte) *mcpwire.Fault {
+func (b *bridge) forward(ctx context.Context, own *inFlight, line []byte) *mcpwire.Error {
 	resp, err := b.post(ctx, own.message, line)
 	if err != nil {
 		if wrapped, ok := errors.AsType[*url.Error](err); ok {
@@ -92,7 +92,7 @@ func (b *bridge) post(ctx context.Context, message mcpwire.Message, line []byte)
 }
 
 // stream writes the messages of an event stream until the answer came.
-func (b *bridge) stream(own *inFlight, body io.Reader) *mcpwire.Fault {
+func (b *bridge) stream(own *inFlight, body io.Reader) *mcpwire.Error {
 	events := newEvents(body, mcpwire.MaxLine)
 	for {
 		data, err := events.next()
@@ -132,7 +132,7 @@ func (b *bridge) deliver(own *inFlight, data []byte) (answered bool, err error) 
 }
 
 // refusal turns an answer of HTTP into one of the protocol: the server's own when it sent one.
-func (b *bridge) refusal(resp *http.Response, own *inFlight) *mcpwire.Fault {
+func (b *bridge) refusal(resp *http.Response, own *inFlight) *mcpwire.Error {
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err != nil {
 		return broken("the server answered %s", resp.Status)
@@ -152,7 +152,7 @@ func (b *bridge) refusal(resp *http.Response, own *inFlight) *mcpwire.Fault {
 		answered, err := b.deliver(own, data)
 		return missing(answered, err)
 	}
-	fault := &mcpwire.Fault{Code: body.Error.Code, Message: body.Error.Message}
+	fault := &mcpwire.Error{Code: body.Error.Code, Message: body.Error.Message}
 	var public sallyport.PublicError
 	if len(body.Error.Data) > 0 && json.Unmarshal(body.Error.Data, &public) == nil && public.Code != "" {
 		fault.Data = &public
@@ -161,7 +161,7 @@ func (b *bridge) refusal(resp *http.Response, own *inFlight) *mcpwire.Fault {
 }
 
 // missing is nil when the answer came.
-func missing(answered bool, err error) *mcpwire.Fault {
+func missing(answered bool, err error) *mcpwire.Error {
 	switch {
 	case answered:
 		return nil
@@ -172,8 +172,8 @@ func missing(answered bool, err error) *mcpwire.Fault {
 	}
 }
 
-func broken(format string, args ...any) *mcpwire.Fault {
-	return &mcpwire.Fault{Code: mcpwire.CodeTransport, Message: fmt.Sprintf(format, args...)}
+func broken(format string, args ...any) *mcpwire.Error {
+	return &mcpwire.Error{Code: mcpwire.CodeTransport, Message: fmt.Sprintf(format, args...)}
 }
 
 // sameID compares by value: a server may write a string in another way.

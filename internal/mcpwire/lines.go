@@ -64,8 +64,8 @@ func (l *Lines) line() ([]byte, error) {
 }
 
 // TooLong is the fault of a line that was skipped.
-func TooLong(limit int) *Fault {
-	return &Fault{Code: CodeInvalidRequest, Message: fmt.Sprintf("invalid request: the message is over %d bytes", limit)}
+func TooLong(limit int) *Error {
+	return &Error{Code: CodeInvalidRequest, Message: fmt.Sprintf("invalid request: the message is over %d bytes", limit)}
 }
 
 // Writer writes whole lines to a stream that others share. It is safe for concurrent use.

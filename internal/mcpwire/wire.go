@@ -74,8 +74,8 @@ func (m Message) WithoutArguments(data []byte) []byte {
 	return append(append(stripped, "{}"...), rest...)
 }
 
-// Fault is why a message was refused. It becomes a JSON-RPC error with [Fault.Response].
-type Fault struct {
+// Error is why a message was refused. It becomes a JSON-RPC error with [Error.Response].
+type Error struct {
 	ID      json.RawMessage // nil when none could be read
 	Code    int
 	Message string
@@ -83,11 +83,11 @@ type Fault struct {
 	Data *sallyport.PublicError
 }
 
-// Error is the sentence.
-func (f *Fault) Error() string { return f.Message }
+// Error returns the sentence.
+func (f *Error) Error() string { return f.Message }
 
 // Response encodes the fault. The id is left out when none could be read, which is how the MCP schema wants it.
-func (f *Fault) Response() []byte {
+func (f *Error) Response() []byte {
 	type wireError struct {
 		Code    int                    `json:"code"`
 		Message string                 `json:"message"`
@@ -105,7 +105,7 @@ func (f *Fault) Response() []byte {
 	return data
 }
 
-// Parse reads one message. The error is always a [*Fault]. Everything but the arguments of a tool call must be strict: no
+// Parse reads one message. The error is always a [*Error]. Everything but the arguments of a tool call must be strict: no
 // duplicate keys, valid UTF-8, nesting within [strictjson.MaxDepth]. A batch is refused.
 func Parse(data []byte) (Message, error) {
 	p := parser{data: data, dec: jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
@@ -124,26 +124,26 @@ type parser struct {
 	result   bool // there is a result or an error member
 }
 
-// errShape is a fault in the shape of the frame, as opposed to its JSON.
-type errShape string
+// shapeError is a fault in the shape of the frame, as opposed to its JSON.
+type shapeError string
 
-func (e errShape) Error() string { return string(e) }
+func (e shapeError) Error() string { return string(e) }
 
-// errTwice is a key that comes twice in one object.
-type errTwice string
+// twiceError is a key that comes twice in one object.
+type twiceError string
 
-func (e errTwice) Error() string { return fmt.Sprintf("the key %q comes twice", string(e)) }
+func (e twiceError) Error() string { return fmt.Sprintf("the key %q comes twice", string(e)) }
 
 func (p *parser) message() error {
 	switch p.dec.PeekKind() {
 	case '[':
-		return errShape("JSON-RPC batches are not supported; send one message per request")
+		return shapeError("JSON-RPC batches are not supported; send one message per request")
 	case '{':
 	default:
 		if _, err := p.dec.ReadValue(); err != nil {
 			return err
 		}
-		return errShape("a message must be a JSON object")
+		return shapeError("a message must be a JSON object")
 	}
 	version := ""
 	err := members(p.dec, func(name string) error {
@@ -165,12 +165,12 @@ func (p *parser) message() error {
 			version = text(value)
 		case "id":
 			if !validID(value) {
-				return errShape("id must be a string or a whole number")
+				return shapeError("id must be a string or a whole number")
 			}
 			p.msg.ID = json.RawMessage(value.Clone())
 		case "method":
 			if p.msg.Method = text(value); p.msg.Method == "" {
-				return errShape("method must be a string that is not empty")
+				return shapeError("method must be a string that is not empty")
 			}
 		case "result", "error":
 			p.result = true
@@ -185,9 +185,9 @@ func (p *parser) message() error {
 	}
 	switch {
 	case version != "2.0":
-		return errShape(`jsonrpc must be "2.0"`)
+		return shapeError(`jsonrpc must be "2.0"`)
 	case p.msg.Method == "" && (!p.result || p.msg.ID == nil):
-		return errShape("the message has no method")
+		return shapeError("the message has no method")
 	case p.msg.Method == "" || p.params == nil || p.params.Kind() == jsontext.KindNull:
 		return nil
 	}
@@ -197,17 +197,17 @@ func (p *parser) message() error {
 // end fails when there is data after the message.
 func (p *parser) end() error {
 	if kind := p.dec.PeekKind(); kind != 0 {
-		return errShape("there is data after the JSON value")
+		return shapeError("there is data after the JSON value")
 	}
 	if _, err := p.dec.ReadToken(); err != nil && !isEOF(err) {
-		return errShape("there is data after the JSON value")
+		return shapeError("there is data after the JSON value")
 	}
 	return nil
 }
 
 func (p *parser) readParams() error {
 	if p.params.Kind() != '{' {
-		return errShape("params must be a JSON object")
+		return shapeError("params must be a JSON object")
 	}
 	dec := jsontext.NewDecoder(bytes.NewReader(p.params), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	return members(dec, func(name string) error {
@@ -217,7 +217,7 @@ func (p *parser) readParams() error {
 		}
 		if name == "arguments" && p.msg.Method == MethodCallTool {
 			if deeper(value, maxArgumentDepth) {
-				return errShape(fmt.Sprintf("params.arguments is nested deeper than %d levels", maxArgumentDepth))
+				return shapeError(fmt.Sprintf("params.arguments is nested deeper than %d levels", maxArgumentDepth))
 			}
 			at := int(dec.InputOffset()) - len(value)
 			p.msg.argumentsAt = p.paramsAt + at
@@ -256,7 +256,7 @@ func members(dec *jsontext.Decoder, f func(name string) error) error {
 		}
 		name := token.String()
 		if seen[name] {
-			return errTwice(name)
+			return twiceError(name)
 		}
 		seen[name] = true
 		if err := f(name); err != nil {
@@ -329,16 +329,16 @@ func validID(value jsontext.Value) bool {
 	}
 }
 
-func (p *parser) fault(err error) *Fault {
-	f := &Fault{ID: p.msg.ID, Code: CodeInvalidRequest}
-	if twice, ok := errors.AsType[errTwice](err); ok {
+func (p *parser) fault(err error) *Error {
+	f := &Error{ID: p.msg.ID, Code: CodeInvalidRequest}
+	if twice, ok := errors.AsType[twiceError](err); ok {
 		if twice == "id" {
 			f.ID = nil // neither of them is known to be the one
 		}
 		f.Message = "invalid request: " + twice.Error()
 		return f
 	}
-	if shape, ok := errors.AsType[errShape](err); ok {
+	if shape, ok := errors.AsType[shapeError](err); ok {
 		f.Message = "invalid request: " + shape.Error()
 		return f
 	}

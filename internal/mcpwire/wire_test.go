@@ -120,9 +120,9 @@ func TestParseRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := mcpwire.Parse([]byte(test.in))
-			fault, ok := errors.AsType[*mcpwire.Fault](err)
+			fault, ok := errors.AsType[*mcpwire.Error](err)
 			if !ok {
-				t.Fatalf("got %v, want a Fault", err)
+				t.Fatalf("got %v, want an Error", err)
 			}
 			if fault.Code != test.code {
 				t.Errorf("code: got %d, want %d", fault.Code, test.code)
@@ -136,7 +136,7 @@ func TestParseRefuses(t *testing.T) {
 
 // The answer to a faulty message carries its id when one was read before the fault, and otherwise none: a wrong id would answer another
 // call.
-func TestFaultResponse(t *testing.T) {
+func TestErrorResponse(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ in, want string }{
 		"id first":  {`{"jsonrpc":"2.0","id":"q","method":"tools/call","params":[]}`, `{"jsonrpc":"2.0","id":"q","error":{"code":-32600,"message":"invalid request: params must be a JSON object"}}`},
@@ -146,16 +146,16 @@ func TestFaultResponse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := mcpwire.Parse([]byte(test.in))
-			fault, ok := errors.AsType[*mcpwire.Fault](err)
+			fault, ok := errors.AsType[*mcpwire.Error](err)
 			if !ok {
-				t.Fatalf("got %v, want a Fault", err)
+				t.Fatalf("got %v, want an Error", err)
 			}
 			if got := string(fault.Response()); got != test.want {
 				t.Errorf("response:\n got %s\nwant %s", got, test.want)
 			}
 		})
 	}
-	withData := &mcpwire.Fault{Code: mcpwire.CodeTransport, Message: "m", Data: sallyport.Public(&sallyport.Error{Code: sallyport.CodeAccessDenied})}
+	withData := &mcpwire.Error{Code: mcpwire.CodeTransport, Message: "m", Data: sallyport.Public(&sallyport.Error{Code: sallyport.CodeAccessDenied})}
 	want := `{"jsonrpc":"2.0","error":{"code":-32000,"message":"m","data":{"code":"ACCESS_DENIED","message":"access denied","retry":false}}}`
 	if got := string(withData.Response()); got != want {
 		t.Errorf("response:\n got %s\nwant %s", got, want)
@@ -171,7 +171,7 @@ func FuzzParse(f *testing.F) {
 		if err == nil && !json.Valid(data) {
 			t.Errorf("accepts %q, which is not JSON", data)
 		}
-		if fault, ok := errors.AsType[*mcpwire.Fault](err); ok && !json.Valid(fault.Response()) {
+		if fault, ok := errors.AsType[*mcpwire.Error](err); ok && !json.Valid(fault.Response()) {
 			t.Errorf("answers %q with %q, which is not JSON", data, fault.Response())
 		}
 	})
