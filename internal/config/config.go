@@ -7,6 +7,7 @@
 package config
 
 import (
+	"cmp"
 	"net"
 	"path/filepath"
 	"slices"
@@ -163,4 +164,10 @@ func (s Settings) scripts() *bool {
 
 func invalid(format string, args ...any) error {
 	return sallyport.Errorf("config", sallyport.CodeInvalidArgument, format, args...)
+}
+
+// LongestRun is how long one call to run a script can take: the longest timeout, the grace and the wait for a slot.
+func (s Settings) LongestRun() time.Duration {
+	return cmp.Or(s.MaxTimeout, sallyport.MaxTimeout) + cmp.Or(s.Grace, sallyport.DefaultGrace) +
+		cmp.Or(s.QueueWait, sallyport.DefaultQueueWait)
 }

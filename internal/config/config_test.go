@@ -32,9 +32,9 @@ func TestProfile(t *testing.T) {
 		"every interface":        {"listen: ':8787'\n", false, false, nil},
 		"host name":              {"listen: example.org:80\n", false, false, nil},
 		"production on loopback": {"profile: production\n", false, false, nil},
-		"scripts off in dev":     {"scripts: false\n", false, true, found()},
+		"scripts off in dev":     {"scripts_enabled: false\n", false, true, found()},
 		"production, opened": {
-			"profile: production\nscripts: true\ninterpreters: {rb: /usr/bin/ruby3.1, sh: /bin/dash}\n", true, false,
+			"profile: production\nscripts_enabled: true\ninterpreters: {rb: /usr/bin/ruby3.1, sh: /bin/dash}\n", true, false,
 			[]sallyport.Interpreter{
 				{Extension: "rb", Runtime: "ruby", Program: "/usr/bin/ruby3.1"},
 				{Extension: "sh", Runtime: "bash", Program: "/bin/dash"},
@@ -51,7 +51,7 @@ func TestProfile(t *testing.T) {
 			}
 			cfg := s.Server(config.Parts{Found: found()})
 			if cfg.ScriptsEnabled != test.scripts {
-				t.Errorf("scripts: got %v, want %v", cfg.ScriptsEnabled, test.scripts)
+				t.Errorf("scripts_enabled: got %v, want %v", cfg.ScriptsEnabled, test.scripts)
 			}
 			if cfg.LoopbackPrincipal != test.principal {
 				t.Errorf("keyless principal: got %v, want %v", cfg.LoopbackPrincipal, test.principal)
@@ -106,9 +106,9 @@ func TestCheckListen(t *testing.T) {
 		"in the clear":                    {beyond, true, false},
 		"in the clear, accepted":          {beyond + "accept: [insecure-listen]\n", true, true},
 		"tls":                             {beyond + tls, true, true},
-		"tls, unproven":                   {beyond + tls + "scripts: true\n", false, false},
+		"tls, unproven":                   {beyond + tls + "scripts_enabled: true\n", false, false},
 		"tls, unproven, scripts off":      {beyond + tls, false, true},
-		"tls, unproven, accepted":         {beyond + tls + "scripts: true\naccept: [unproven-sandbox]\n", false, true},
+		"tls, unproven, accepted":         {beyond + tls + "scripts_enabled: true\naccept: [unproven-sandbox]\n", false, true},
 		"the other risk is not this risk": {beyond + "accept: [unproven-sandbox]\n", true, false},
 	} {
 		t.Run(name, func(t *testing.T) {

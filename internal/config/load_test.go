@@ -76,7 +76,7 @@ listen: 0.0.0.0:9000
 tls: {cert: /c.pem, key: /k.pem}
 profile: production
 accept: [insecure-listen, unproven-sandbox]
-scripts: true
+scripts_enabled: true
 isolation: degrade
 interpreters:
   py: /usr/bin/python3
@@ -132,7 +132,7 @@ func TestFileFaults(t *testing.T) {
 		"misspelled":         {"limits:\n  timeot: 3s\n", `server.yaml:2: there is no setting "limits.timeot"; did you mean limits.timeout?`},
 		"unknown group":      {"a:\n  b: 1\n", `server.yaml:1: there is no setting "a"`},
 		"wrong case":         {"Listen: x\n", `there is no setting "Listen"; did you mean listen?`},
-		"twice":              {"scripts: true\nscripts: false\n", "2"},
+		"twice":              {"scripts_enabled: true\nscripts_enabled: false\n", "2"},
 		"twice, dotted":      {"limits: {timeout: 3s}\nlimits.timeout: 4s\n", "server.yaml:2: limits.timeout: is set on line 1 already"},
 		"bad duration":       {"limits:\n  timeout: soon\n", `server.yaml:2: limits.timeout: want a duration such as 30s or 1m, got "soon"`},
 		"bare number":        {"limits: {timeout: 30}\n", `want a duration`},
@@ -141,7 +141,7 @@ func TestFileFaults(t *testing.T) {
 		"zero size":          {"limits: {memory: 0}\n", `limits.memory: want a size`},
 		"size too large":     {"limits: {memory: 99999999GiB}\n", `limits.memory: want a size`},
 		"zero count":         {"slots: {total: 0}\n", `slots.total: want a whole number`},
-		"yes is not true":    {"scripts: yes\n", `scripts: want true or false, got "yes"`},
+		"yes is not true":    {"scripts_enabled: yes\n", `scripts_enabled: want true or false, got "yes"`},
 		"bad word":           {"isolation: none\n", `isolation: want enforce or degrade, got "none"`},
 		"bad risk":           {"accept: [anything]\n", `accept: want insecure-listen or unproven-sandbox`},
 		"relative program":   {"interpreters: {py: python3}\n", `interpreters: py: want an absolute path, got "python3"`},
@@ -151,7 +151,7 @@ func TestFileFaults(t *testing.T) {
 		"word for a group":   {"limits: 3\n", `there is no setting "limits"`},
 		"alias":              {"tls: &a {cert: x, key: y}\nlog: *a\n", `anchors and aliases are not used here`},
 		"list of maps":       {"accept: [{a: b}]\n", `want plain values in the list on line 1`},
-		"two documents":      {"log: {level: info}\n---\nscripts: true\n", "server.yaml: want one document"},
+		"two documents":      {"log: {level: info}\n---\nscripts_enabled: true\n", "server.yaml: want one document"},
 		"not a map":          {"- a\n", `server.yaml:1: want settings such as`},
 		"not yaml":           {"a: [1\n", `server.yaml: `},
 		"tls without key":    {"tls: {cert: /c.pem}\n", "tls.cert and tls.key go together"},
@@ -223,8 +223,8 @@ func TestEnvironment(t *testing.T) {
 	if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "SALLYPORT_LIMIT_TIMEOUT") {
 		t.Errorf("warnings: got %q, want one about SALLYPORT_LIMIT_TIMEOUT", s.Warnings)
 	}
-	_, err = load(t, "", []string{"SALLYPORT_SCRIPTS=maybe"})
-	if message := sallyport.Public(err); message == nil || !strings.Contains(message.Message, "SALLYPORT_SCRIPTS: want true or false") {
+	_, err = load(t, "", []string{"SALLYPORT_SCRIPTS_ENABLED=maybe"})
+	if message := sallyport.Public(err); message == nil || !strings.Contains(message.Message, "SALLYPORT_SCRIPTS_ENABLED: want true or false") {
 		t.Errorf("bad variable: got %v", err)
 	}
 }
@@ -270,7 +270,7 @@ func TestFlagFaults(t *testing.T) {
 		want string
 	}{
 		"unknown": {config.Flag{Key: "limit.timeout", Value: "1s", Name: "--set"}, "--set: there is no setting"},
-		"bad":     {config.Flag{Key: "scripts", Value: "on", Name: "--set scripts"}, "--set scripts: want true or false"},
+		"bad":     {config.Flag{Key: "scripts_enabled", Value: "on", Name: "--set scripts_enabled"}, "--set scripts_enabled: want true or false"},
 		"pairs":   {config.Flag{Key: "interpreters", Value: "py=/a,py=/b", Name: "--set interpreters"}, "each name once"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,7 +35,7 @@ listen: 0.0.0.0:8443
 tls:
   cert: /etc/sallyport/tls.crt
   key: /etc/sallyport/tls.key
-scripts: true
+scripts_enabled: true
 interpreters:
   py: /usr/bin/python3
   sh: /usr/bin/bash

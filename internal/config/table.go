@@ -67,7 +67,7 @@ func table() []setting {
 			list: func(s *Settings, v []string) error { return risks(&s.Accept, v) },
 		},
 		{
-			key: "scripts", form: "true or false", zero: "by the profile",
+			key: "scripts_enabled", form: "true or false", zero: "by the profile",
 			doc:  "Whether scripts may run at all. false refuses every run with FEATURE_DISABLED.",
 			text: func(s *Settings, v string) error { return boolean(&s.Scripts, v) },
 		},
