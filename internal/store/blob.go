@@ -14,11 +14,11 @@ import (
 const insertBlob = `INSERT INTO blobs (sha256, size, content) VALUES (?1, ?2, ?3) ON CONFLICT (sha256) DO NOTHING`
 
 // addBlob stores content under its sha256, which the caller computed or verified.
-func addBlob(ctx context.Context, tx *session, sha256 string, content []byte) error {
+func addBlob(ctx context.Context, tx *session, sum string, content []byte) error {
 	if content == nil {
 		content = []byte{} // nil would be NULL
 	}
-	_, err := tx.exec(ctx, insertBlob, sha256, len(content), content)
+	_, err := tx.exec(ctx, insertBlob, sum, len(content), content)
 	return err
 }
 

@@ -33,7 +33,9 @@ func scanComponentAnd(row scanner, more ...any) (sallyport.Component, error) {
 	)
 	dest := []any{
 		&c.ID, &c.Path, &c.Kind, &c.MediaType, &c.Size, &c.SHA256, &c.Mode,
-		&runtime, &input, &schema, &argv, asJSON{&script.Limits}, asJSON{&script.Secrets},
+		&runtime, &input, &schema, &argv,
+		asJSON{&script.Limits},
+		asJSON{&script.Secrets},
 	}
 	if err := row.Scan(append(dest, more...)...); err != nil {
 		return sallyport.Component{}, err

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -32,7 +33,8 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case "writer":
-		os.Exit(childWriter(os.Args[1], os.Args[2]))
+		fmt.Fprintln(os.Stderr, childWriter(os.Args[1], os.Args[2]))
+		os.Exit(1)
 	case "full disk":
 		os.Exit(childFullDisk(os.Args[1]))
 	default:
@@ -52,12 +54,11 @@ func child(tb testing.TB, role string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// childWriter writes without end and says on standard output what was acknowledged.
-func childWriter(path, round string) int {
+// childWriter writes until it is killed and says on standard output what was acknowledged.
+func childWriter(path, round string) error {
 	s, err := store.Open(context.Background(), store.Config{Path: path})
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return err
 	}
 	var mu sync.Mutex
 	say := func(words ...any) {
@@ -65,17 +66,11 @@ func childWriter(path, round string) int {
 		defer mu.Unlock()
 		_, _ = fmt.Fprintln(os.Stdout, words...)
 	}
-	var wg sync.WaitGroup
+	failed := make(chan error)
 	for w := range 4 {
-		wg.Go(func() {
-			if err := writeWithoutEnd(s, fmt.Sprintf("%s-%d", round, w), say); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				os.Exit(1)
-			}
-		})
+		go func() { failed <- writeWithoutEnd(s, fmt.Sprintf("%s-%d", round, w), say) }()
 	}
-	wg.Wait()
-	return 1
+	return <-failed
 }
 
 func writeWithoutEnd(s *store.Store, name string, say func(words ...any)) error {
@@ -139,7 +134,7 @@ func TestKill(t *testing.T) {
 // killed runs a writer, kills it at some moment after its first acknowledgement, and returns what it acknowledged.
 func killed(t *testing.T, path string, round int) []string {
 	t.Helper()
-	cmd := child(t, "writer", path, fmt.Sprint(round))
+	cmd := child(t, "writer", path, strconv.Itoa(round))
 	output, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -159,8 +154,8 @@ func killed(t *testing.T, path string, round int) []string {
 		}
 		lines = append(lines, strings.TrimSuffix(line, "\n"))
 	}
-	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+	err = cmd.Wait()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || !status.Signaled() || status.Signal() != syscall.SIGKILL {
 		t.Fatalf("the writer was not killed but ended by itself: %v", err)
 	}
 	return lines

@@ -40,8 +40,15 @@ func scanExecutionAnd(row scanner, more ...any) (sallyport.Execution, error) {
 	dest := []any{
 		&e.TenantID, &e.ID, &e.PrincipalID, &e.SkillID, &e.Slug, &e.RevisionID, &e.RevisionDigest, &e.ScriptPath, &e.Runtime, &e.Status,
 		&exit, &e.Signal, &e.SignalName, &e.Limit, &e.ErrorKind, &e.ErrorMessage, &e.StdoutTruncated, &e.StderrTruncated, &e.StdoutBytes,
-		&e.StderrBytes, asJSON{&e.EncodingNotes}, &e.OutputDataNote, &e.ArtifactsLost, asJSON{&e.ArtifactNotes}, &e.DurationMS, &e.QueueMS, &memory,
-		&cpu, &e.OOMKills, asJSON{&e.Isolation}, asJSON{&e.Limits}, &e.GrantID, &e.TraceID, &created, &begun, &ended,
+		&e.StderrBytes,
+		asJSON{&e.EncodingNotes},
+		&e.OutputDataNote, &e.ArtifactsLost,
+		asJSON{&e.ArtifactNotes},
+		&e.DurationMS, &e.QueueMS, &memory,
+		&cpu, &e.OOMKills,
+		asJSON{&e.Isolation},
+		asJSON{&e.Limits},
+		&e.GrantID, &e.TraceID, &created, &begun, &ended,
 	}
 	if err := row.Scan(append(dest, more...)...); err != nil {
 		return sallyport.Execution{}, err

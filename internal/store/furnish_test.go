@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/audit"
 	"github.com/sallyport-dev/sallyport/internal/canonical"
@@ -14,9 +12,8 @@ import (
 	"github.com/sallyport-dev/sallyport/run"
 )
 
-func equalDigests() cmp.Option {
-	return cmp.Comparer(func(a, b sallyport.Digest) bool { return a == b })
-}
+// sameDigest compares as text: a Digest's own Equal is for pins, and an empty one equals nothing.
+func sameDigest(a, b sallyport.Digest) bool { return a == b }
 
 // skill is the save of a new skill with one file.
 func skill(tb testing.TB, id, content string) registry.RevisionSave {

@@ -269,7 +269,7 @@ func TestRestartKeepsEverything(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, everything(t, again), equalDigests()); diff != "" {
+		if diff := cmp.Diff(want, everything(t, again), cmp.Comparer(sameDigest)); diff != "" {
 			t.Errorf("after a restart (-want +got):\n%s", diff)
 		}
 		if err := again.Shutdown(); err != nil {

@@ -43,5 +43,8 @@ func fresh(tb testing.TB) *store.Store {
 
 func TestSQLite(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, func(tb testing.TB) storetest.Backend { return fresh(tb) })
+	storetest.Run(t, func(tb testing.TB) storetest.Backend {
+		tb.Helper()
+		return fresh(tb)
+	})
 }

@@ -139,10 +139,10 @@ func (w *writer) commit(ctx context.Context, batch []*job) {
 			j.done <- results[i]
 		}
 	case len(started) == 1:
-		w.logger.ErrorContext(ctx, "write failed", slog.Any("error", err))
+		w.logger.ErrorContext(ctx, "write failed", "error", err)
 		started[0].done <- err
 	default:
-		w.logger.WarnContext(ctx, "batch of writes failed, each is tried alone", slog.Int("writes", len(started)), slog.Any("error", err))
+		w.logger.WarnContext(ctx, "batch of writes failed, each is tried alone", "writes", len(started), "error", err)
 		for _, j := range started {
 			results, err := w.transact(ctx, []*job{j})
 			if err == nil {

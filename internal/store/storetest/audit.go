@@ -53,7 +53,7 @@ func chain(tb testing.TB, b Backend, tenant sallyport.TenantID) []sallyport.Entr
 	return entries
 }
 
-func appendEntry(t *testing.T, b Backend) {
+func appendEntry(t *trial, b Backend) {
 	ctx := t.Context()
 	given := entry(sallyport.ActionGrantIssue, "")
 	// What the store assigns is not the caller's to say.
@@ -77,7 +77,7 @@ func appendEntry(t *testing.T, b Backend) {
 	same(t, "read", chain(t, b, tenant), []sallyport.Entry{first, second})
 }
 
-func hashedIsRead(t *testing.T, b Backend) {
+func hashedIsRead(t *trial, b Backend) {
 	for _, e := range []sallyport.Entry{
 		{At: day(1).Add(999 * time.Nanosecond), Action: "a"}, // cut to microseconds before it is hashed
 		{At: day(1).In(time.FixedZone("east", 3*3600)), Action: "a"},
@@ -94,7 +94,7 @@ func hashedIsRead(t *testing.T, b Backend) {
 	}
 }
 
-func chainUnderConcurrency(t *testing.T, b Backend) {
+func chainUnderConcurrency(t *trial, b Backend) {
 	const writers, each = 8, 25
 	var wg sync.WaitGroup
 	for w := range writers {
@@ -123,7 +123,7 @@ func chainUnderConcurrency(t *testing.T, b Backend) {
 	}
 }
 
-func auditRefuses(t *testing.T, b Backend) {
+func auditRefuses(t *trial, b Backend) {
 	ctx := t.Context()
 	for name, detail := range map[string]string{"a duplicate key": `{"a":1,"a":1}`, "no JSON": `{`, "out of range": `{"a":1e999}`, "no UTF-8": "{\"a\":\"\xff\"}"} {
 		e := entry(sallyport.ActionSkillSave, "")
@@ -150,14 +150,14 @@ func auditRefuses(t *testing.T, b Backend) {
 	same(t, "entries", len(chain(t, b, tenant)), 0)
 }
 
-func deny(t *testing.T, b Backend) {
+func deny(t *trial, b Backend) {
 	must(t, b.Deny(t.Context(), tenant, entry(sallyport.ActionScriptDenied, "")))
 	entries := chain(t, b, tenant)
 	same(t, "entries", len(entries), 1)
 	same(t, "action", entries[0].Action, sallyport.ActionScriptDenied)
 }
 
-func entryFilters(t *testing.T, b Backend) {
+func entryFilters(t *trial, b Backend) {
 	ctx := t.Context()
 	for n := 1; n <= 6; n++ {
 		e := sallyport.Entry{At: day(n), Action: sallyport.ActionSkillSave, Entity: "alpha", ExecutionID: "x"}
@@ -201,7 +201,7 @@ func entryFilters(t *testing.T, b Backend) {
 	}
 }
 
-func eachEntry(t *testing.T, b Backend) {
+func eachEntry(t *trial, b Backend) {
 	// More than the store reads at a time.
 	var wg sync.WaitGroup
 	const writers, each = 12, 100
@@ -238,7 +238,7 @@ func eachEntry(t *testing.T, b Backend) {
 	}))
 }
 
-func headAndTenants(t *testing.T, b Backend) {
+func headAndTenants(t *trial, b Backend) {
 	ctx := t.Context()
 	none, err := b.Tenants(ctx)
 	must(t, err)
@@ -259,7 +259,7 @@ func headAndTenants(t *testing.T, b Backend) {
 	same(t, "head", []any{count, hash}, []any{int64(2), entries[1].Hash})
 }
 
-func checkpoints(t *testing.T, b Backend) {
+func checkpoints(t *trial, b Backend) {
 	ctx := t.Context()
 	made := func(count int64, at time.Time) audit.Checkpoint {
 		return audit.Checkpoint{TenantID: tenant, Count: count, Head: sallyport.DigestOf(nil), At: at, PublicKey: "key+/=", Signature: "sig"}

@@ -78,7 +78,7 @@ func full() (sallyport.Execution, []sallyport.ArtifactFile) {
 	return e, []sallyport.ArtifactFile{twoFile, oneFile}
 }
 
-func everyFieldRoundTrips(t *testing.T, b Backend) {
+func everyFieldRoundTrips(t *trial, b Backend) {
 	e, files := full()
 	for i := range reflect.TypeFor[sallyport.Execution]().NumField() {
 		if reflect.ValueOf(e).Field(i).IsZero() {
@@ -111,7 +111,7 @@ func everyFieldRoundTrips(t *testing.T, b Backend) {
 	same(t, "bare, closed", got, bare)
 }
 
-func openStartClose(t *testing.T, b Backend) {
+func openStartClose(t *trial, b Backend) {
 	ctx := t.Context()
 	e := execution("1", 1)
 	open(t, b, e)
@@ -163,7 +163,7 @@ func openStartClose(t *testing.T, b Backend) {
 	same(t, "entries", count, int64(2))
 }
 
-func openIsOneTransaction(t *testing.T, b Backend) {
+func openIsOneTransaction(t *trial, b Backend) {
 	ctx := t.Context()
 	// The entry cannot be written, so the execution is not.
 	bad := entry(sallyport.ActionScriptRun, "1")
@@ -182,7 +182,7 @@ func openIsOneTransaction(t *testing.T, b Backend) {
 	same(t, "the first one", got, execution("2", 1))
 }
 
-func closeOnce(t *testing.T, b Backend) {
+func closeOnce(t *trial, b Backend) {
 	e := execution("1", 1)
 	open(t, b, e)
 	e.Status, e.ExitCode, e.Stdout = sallyport.StatusError, pointer(3), "first"
@@ -202,7 +202,7 @@ func closeOnce(t *testing.T, b Backend) {
 	same(t, "no second entry", count, int64(2))
 }
 
-func closeRace(t *testing.T, b Backend) {
+func closeRace(t *trial, b Backend) {
 	open(t, b, execution("1", 1))
 	var wg sync.WaitGroup
 	for n := range 8 {
@@ -220,7 +220,7 @@ func closeRace(t *testing.T, b Backend) {
 	same(t, "entries", count, int64(2))
 }
 
-func executionRefuses(t *testing.T, b Backend) {
+func executionRefuses(t *trial, b Backend) {
 	ctx := t.Context()
 	running, done := execution("1", 1), execution("1", 1)
 	running.Status, done.Status = sallyport.StatusRunning, sallyport.StatusSuccess
@@ -242,7 +242,7 @@ func executionRefuses(t *testing.T, b Backend) {
 	same(t, "entries", count, int64(0))
 }
 
-func unfinished(t *testing.T, b Backend) {
+func unfinished(t *trial, b Backend) {
 	ctx := t.Context()
 	for n, id := range []string{"queued", "running", "closed"} {
 		open(t, b, execution(id, 3-n))
@@ -277,7 +277,7 @@ func ids(executions []sallyport.Execution) []sallyport.ExecutionID {
 	return list
 }
 
-func executionPages(t *testing.T, b Backend) {
+func executionPages(t *trial, b Backend) {
 	ctx := t.Context()
 	for n := range 7 {
 		open(t, b, execution(numbered("e", n), n/2)) // two at the same instant
@@ -321,7 +321,7 @@ func executionPages(t *testing.T, b Backend) {
 	wantCode(t, err, sallyport.CodeInvalidArgument)
 }
 
-func executionFilters(t *testing.T, b Backend) {
+func executionFilters(t *trial, b Backend) {
 	for n, spoil := range []func(e *sallyport.Execution){
 		func(*sallyport.Execution) {},
 		func(e *sallyport.Execution) { e.SkillID = "s:beta" },
@@ -354,7 +354,7 @@ func executionFilters(t *testing.T, b Backend) {
 	}
 }
 
-func artifacts(t *testing.T, b Backend) {
+func artifacts(t *trial, b Backend) {
 	ctx := t.Context()
 	one, oneFile := artifact("out/ä.csv", "a,b\x00\xff")
 	two, twoFile := artifact("empty", "")
@@ -394,7 +394,7 @@ func artifacts(t *testing.T, b Backend) {
 	wantCode(t, err, sallyport.CodeArtifactNotFound)
 }
 
-func anyBytes(t *testing.T, b Backend) {
+func anyBytes(t *trial, b Backend) {
 	every := make([]byte, 256)
 	for i := range every {
 		every[i] = byte(i)

@@ -3,7 +3,6 @@ package storetest
 import (
 	"sync"
 	"sync/atomic"
-	"testing"
 
 	"github.com/sallyport-dev/sallyport"
 )
@@ -25,7 +24,7 @@ func grant(id string, skill sallyport.SkillID, at int) sallyport.Grant {
 	}
 }
 
-func grantRoundTrip(t *testing.T, b Backend) {
+func grantRoundTrip(t *trial, b Backend) {
 	full := grant("full", "s", 1)
 	full.ScriptPath, full.ExpiresAt, full.RevokedAt, full.RevokedBy = "scripts/ä.py", pointer(day(3)), pointer(day(2)), "grace"
 	wide := grant("wide", "s", 0)
@@ -44,7 +43,7 @@ func grantRoundTrip(t *testing.T, b Backend) {
 	}
 }
 
-func grantsNewestFirst(t *testing.T, b Backend) {
+func grantsNewestFirst(t *trial, b Backend) {
 	for _, g := range []sallyport.Grant{grant("1", "s", 1), grant("2", "s", 3), grant("3", "other", 2), grant("4", "s", 3), grant("5", "S", 9)} {
 		must(t, b.AddGrant(t.Context(), tenant, g))
 	}
@@ -61,7 +60,7 @@ func grantsNewestFirst(t *testing.T, b Backend) {
 	}
 }
 
-func revokeGrantOnce(t *testing.T, b Backend) {
+func revokeGrantOnce(t *trial, b Backend) {
 	expired := grant("1", "s", 1)
 	expired.ExpiresAt = pointer(day(2))
 	must(t, b.AddGrant(t.Context(), tenant, expired))
@@ -98,7 +97,7 @@ func revokeGrantOnce(t *testing.T, b Backend) {
 	wantCode(t, err, sallyport.CodeGrantNotFound)
 }
 
-func revokeLeavesOthers(t *testing.T, b Backend) {
+func revokeLeavesOthers(t *trial, b Backend) {
 	wide, narrow := grant("wide", "s", 1), grant("narrow", "s", 2)
 	narrow.ScriptPath = "scripts/run.py"
 	must(t, b.AddGrant(t.Context(), tenant, wide))
@@ -110,7 +109,7 @@ func revokeLeavesOthers(t *testing.T, b Backend) {
 	same(t, "wide", got, wide)
 }
 
-func grantRefuses(t *testing.T, b Backend) {
+func grantRefuses(t *trial, b Backend) {
 	must(t, b.AddGrant(t.Context(), tenant, grant("1", "s", 1)))
 	for name, spoil := range map[string]func(g *sallyport.Grant){
 		"an id in use":    func(g *sallyport.Grant) { g.ID = "1" },

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"crypto/sha256"
-	"testing"
 	"time"
 
 	"github.com/sallyport-dev/sallyport"
@@ -30,7 +29,7 @@ func key(id string, at int) sallyport.Key {
 	}
 }
 
-func keyRoundTrip(t *testing.T, b Backend) {
+func keyRoundTrip(t *trial, b Backend) {
 	full, bare := key("full", 2), key("bare", 1)
 	full.ExpiresAt, full.LastUsedAt, full.RevokedAt = pointer(day(3)), pointer(day(2)), pointer(day(4))
 	bare.Scopes, bare.Teams = nil, []sallyport.TeamID{}
@@ -49,7 +48,7 @@ func keyRoundTrip(t *testing.T, b Backend) {
 	}
 }
 
-func revokeKeyOnce(t *testing.T, b Backend) {
+func revokeKeyOnce(t *trial, b Backend) {
 	want := key("1", 1)
 	must(t, b.AddKey(t.Context(), tenant, want, secretHash("1")))
 	must(t, b.AddKey(t.Context(), tenant, key("2", 1), secretHash("2")))
@@ -69,7 +68,7 @@ func revokeKeyOnce(t *testing.T, b Backend) {
 	wantCode(t, err, sallyport.CodeKeyNotFound)
 }
 
-func touchKey(t *testing.T, b Backend) {
+func touchKey(t *trial, b Backend) {
 	must(t, b.AddKey(t.Context(), tenant, key("1", 1), secretHash("1")))
 	for _, step := range []struct{ at, want time.Time }{
 		{day(2), day(2)},
@@ -85,7 +84,7 @@ func touchKey(t *testing.T, b Backend) {
 	wantCode(t, b.TouchKey(t.Context(), tenant, "none", day(2)), sallyport.CodeKeyNotFound)
 }
 
-func keyRefuses(t *testing.T, b Backend) {
+func keyRefuses(t *trial, b Backend) {
 	must(t, b.AddKey(t.Context(), tenant, key("1", 1), secretHash("1")))
 	nobody := key("2", 1)
 	nobody.PrincipalID = ""

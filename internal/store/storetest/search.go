@@ -31,14 +31,14 @@ func described(tb testing.TB, slug, name, description, instructions string, path
 	return s
 }
 
-func query(t *testing.T, b Backend, text string) registry.SkillPage {
+func query(t *trial, b Backend, text string) registry.SkillPage {
 	t.Helper()
 	page, err := b.ListSkills(t.Context(), tenant, registry.SkillFilter{Teams: []sallyport.TeamID{teamOne}, Query: text})
 	must(t, err)
 	return page
 }
 
-func searchFinds(t *testing.T, b Backend) {
+func searchFinds(t *trial, b Backend) {
 	save(t, b, described(t, "csv-profile", "CSV profiler", "Profiles columns of tables", "Count the missing values first.", "references/quantiles.md"))
 	save(t, b, described(t, "log-triage", "Log triage", "Groups errors of log files", "Café naïveté", "scripts/triage_logs.sh"))
 	save(t, b, described(t, "bericht", "Bericht", "Schreibt Übersichten", "数据分析报告 とカタカナ"))
@@ -71,7 +71,7 @@ func searchFinds(t *testing.T, b Backend) {
 	}
 }
 
-func searchRanks(t *testing.T, b Backend) {
+func searchRanks(t *trial, b Backend) {
 	filler := strings.Repeat("other words of a long text ", 50)
 	save(t, b, described(t, "aaa", "Some skill", "Does things", filler+"parquet"))
 	save(t, b, described(t, "bbb", "Other skill", "Reads parquet", filler))
@@ -86,7 +86,7 @@ func searchRanks(t *testing.T, b Backend) {
 	same(t, "equal ranks", slugs(query(t, b, "wildebeest").Skills), []string{"gnu-a", "gnu-b", "gnu-c"})
 }
 
-func oddQueries(t *testing.T, b Backend) {
+func oddQueries(t *trial, b Backend) {
 	save(t, b, described(t, "alpha", "Alpha", "near and not or", "words"))
 	save(t, b, described(t, "beta", "Beta", "other", "words"))
 	all := []string{"alpha", "beta"}
@@ -110,7 +110,7 @@ func oddQueries(t *testing.T, b Backend) {
 	}
 }
 
-func searchFollowsSaves(t *testing.T, b Backend) {
+func searchFollowsSaves(t *trial, b Backend) {
 	skill, _ := save(t, b, described(t, "alpha", "Alpha", "walrus", "walrus", "references/walrus.md"))
 	changed := next(t, skill, "alpha:2", files("two"))
 	changed.Skill.Name, changed.Skill.Description, changed.Instructions = "Alpha", "penguin", "penguin"
@@ -120,7 +120,7 @@ func searchFollowsSaves(t *testing.T, b Backend) {
 	same(t, "the slug stays", slugs(query(t, b, "alpha").Skills), []string{"alpha"})
 }
 
-func searchPages(t *testing.T, b Backend) {
+func searchPages(t *trial, b Backend) {
 	for n := range 7 {
 		s := described(t, numbered("skill", n), "Skill", "walrus "+strings.Repeat("filler ", n), "")
 		s.Skill.CreatedAt = day(n)
@@ -153,7 +153,7 @@ func searchPages(t *testing.T, b Backend) {
 	same(t, "a new search finds the new ones", query(t, b, "walrus").Total, 9)
 }
 
-func searchArchived(t *testing.T, b Backend) {
+func searchArchived(t *trial, b Backend) {
 	skill, _ := save(t, b, described(t, "alpha", "Alpha", "walrus", ""))
 	_, err := b.SetArchived(t.Context(), tenant, skill.ID, pointer(day(1)))
 	must(t, err)

@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"strings"
-	"testing"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/registry"
@@ -22,7 +21,7 @@ func skillTests() []test {
 	}
 }
 
-func skillRoundTrip(t *testing.T, b Backend) {
+func skillRoundTrip(t *trial, b Backend) {
 	s := create(t, "alpha")
 	s.Skill.Name, s.Skill.Description = "Älpha 'quoted' \"x\"", strings.Repeat("é", 2000)
 	skill, _ := save(t, b, s)
@@ -42,7 +41,7 @@ func skillRoundTrip(t *testing.T, b Backend) {
 	same(t, "personal", skill, want)
 }
 
-func skillNotFound(t *testing.T, b Backend) {
+func skillNotFound(t *trial, b Backend) {
 	ctx := t.Context()
 	_, err := b.Skill(ctx, tenant, "none")
 	wantCode(t, err, sallyport.CodeSkillNotFound)
@@ -60,7 +59,7 @@ func skillNotFound(t *testing.T, b Backend) {
 	same(t, "revisions", len(revisions), 0)
 }
 
-func slugsAreByteExact(t *testing.T, b Backend) {
+func slugsAreByteExact(t *trial, b Backend) {
 	save(t, b, create(t, "alpha"))
 	save(t, b, create(t, "Alpha"))
 	save(t, b, create(t, "alpha "))
@@ -79,7 +78,7 @@ func slugsAreByteExact(t *testing.T, b Backend) {
 	wantCode(t, err, sallyport.CodeSkillNotFound)
 }
 
-func slugInSeveralPlaces(t *testing.T, b Backend) {
+func slugInSeveralPlaces(t *trial, b Backend) {
 	place := func(id string, team sallyport.TeamID, principal sallyport.PrincipalID) registry.RevisionSave {
 		s := create(t, "shared")
 		s.Skill.ID, s.Revision.ID = sallyport.SkillID(id), sallyport.RevisionID("r:"+id)
@@ -103,7 +102,7 @@ func slugInSeveralPlaces(t *testing.T, b Backend) {
 	same(t, "found", len(found), 4)
 }
 
-func archiveAndRestore(t *testing.T, b Backend) {
+func archiveAndRestore(t *trial, b Backend) {
 	skill, _ := save(t, b, create(t, "alpha"))
 	archived, err := b.SetArchived(t.Context(), tenant, skill.ID, pointer(day(2)))
 	must(t, err)
@@ -126,7 +125,7 @@ func archiveAndRestore(t *testing.T, b Backend) {
 	same(t, "restored", restored, skill)
 }
 
-func publishAndRollBack(t *testing.T, b Backend) {
+func publishAndRollBack(t *trial, b Backend) {
 	ctx := t.Context()
 	skill, first := save(t, b, create(t, "alpha"))
 	skill, second := save(t, b, next(t, skill, "alpha:2", files("two")))
@@ -171,7 +170,7 @@ func publishAndRollBack(t *testing.T, b Backend) {
 	same(t, "the neighbour", untouched, neighbour)
 }
 
-func listPages(t *testing.T, b Backend) {
+func listPages(t *trial, b Backend) {
 	for n := range 7 {
 		save(t, b, create(t, numbered("skill", n)))
 	}
@@ -203,7 +202,7 @@ func listPages(t *testing.T, b Backend) {
 	same(t, "the whole", []any{len(page.Skills), page.NextCursor}, []any{9, ""})
 }
 
-func listVisible(t *testing.T, b Backend) {
+func listVisible(t *trial, b Backend) {
 	for slug, place := range map[string]sallyport.Skill{
 		"one": {TeamID: teamOne}, "two": {TeamID: teamTwo}, "own": {OwnerID: owner}, "hers": {OwnerID: "grace"},
 	} {
@@ -233,7 +232,7 @@ func listVisible(t *testing.T, b Backend) {
 	}
 }
 
-func skillCursors(t *testing.T, b Backend) {
+func skillCursors(t *trial, b Backend) {
 	for n := range 3 {
 		save(t, b, create(t, numbered("skill", n)))
 	}

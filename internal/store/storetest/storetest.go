@@ -34,7 +34,6 @@ type Backend interface {
 // Run tests the backends that factory makes. factory is called for each test, with a database that is empty, and
 // cleans up after the test.
 func Run(t *testing.T, factory func(testing.TB) Backend) {
-	t.Helper()
 	for _, group := range []struct {
 		name  string
 		tests []test
@@ -53,7 +52,7 @@ func Run(t *testing.T, factory func(testing.TB) Backend) {
 			for _, test := range group.tests {
 				t.Run(test.name, func(t *testing.T) {
 					t.Parallel()
-					test.run(t, factory(t))
+					test.run(&trial{t}, factory(t))
 				})
 			}
 		})
@@ -62,8 +61,12 @@ func Run(t *testing.T, factory func(testing.TB) Backend) {
 
 type test struct {
 	name string
-	run  func(t *testing.T, b Backend)
+	run  func(t *trial, b Backend)
 }
+
+// trial is the test that a case runs in. It has a type of its own because a case is no helper: what fails is reported
+// where it failed.
+type trial struct{ *testing.T }
 
 const (
 	tenant  sallyport.TenantID    = "acme"

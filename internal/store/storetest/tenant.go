@@ -2,7 +2,6 @@ package storetest
 
 import (
 	"fmt"
-	"testing"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/audit"
@@ -19,7 +18,7 @@ func tenantTests() []test {
 }
 
 // furnish gives a tenant one of everything.
-func furnish(t *testing.T, b Backend, who sallyport.TenantID, marker string) registry.RevisionSave {
+func furnish(t *trial, b Backend, who sallyport.TenantID, marker string) registry.RevisionSave {
 	t.Helper()
 	ctx := t.Context()
 	s := create(t, "alpha", files(marker)...)
@@ -43,7 +42,7 @@ func furnish(t *testing.T, b Backend, who sallyport.TenantID, marker string) reg
 }
 
 // seen is all that a tenant can read, by the ids that furnish uses.
-func seen(t *testing.T, b Backend, who sallyport.TenantID) map[string]string {
+func seen(t *trial, b Backend, who sallyport.TenantID) map[string]string {
 	t.Helper()
 	ctx := t.Context()
 	all := map[string]string{}
@@ -98,7 +97,7 @@ func seen(t *testing.T, b Backend, who sallyport.TenantID) map[string]string {
 	return all
 }
 
-func nothingCrosses(t *testing.T, b Backend) {
+func nothingCrosses(t *trial, b Backend) {
 	ctx := t.Context()
 	before := seen(t, b, other)
 	s := furnish(t, b, tenant, "ours")
@@ -137,7 +136,7 @@ func nothingCrosses(t *testing.T, b Backend) {
 	same(t, "the key", []any{k.RevokedAt == nil, k.LastUsedAt == nil}, []any{true, true})
 }
 
-func sameIDs(t *testing.T, b Backend) {
+func sameIDs(t *trial, b Backend) {
 	furnish(t, b, tenant, "ours")
 	ours := seen(t, b, tenant)
 	furnish(t, b, other, "theirs")
@@ -155,7 +154,7 @@ func sameIDs(t *testing.T, b Backend) {
 	same(t, "our grant", g.RevokedAt == nil, true)
 }
 
-func tenantsAreByteExact(t *testing.T, b Backend) {
+func tenantsAreByteExact(t *trial, b Backend) {
 	furnish(t, b, tenant, "ours")
 	empty := seen(t, b, other)
 	for _, who := range []sallyport.TenantID{"ACME", "Acme", "acme ", " acme", "acme\x00", "", "acm", "acmé", "' OR '1'='1", "%"} {
