@@ -196,7 +196,7 @@ func (s *Server) Close() error {
 func (s *Server) release() error {
 	var errs []error
 	if s.store != nil {
-		errs = append(errs, s.store.Close())
+		errs = append(errs, s.store.Shutdown())
 	}
 	if s.outside != nil {
 		errs = append(errs, s.outside.Close())
