@@ -44,7 +44,9 @@ def private_in_reach():
         try:
             info = os.stat(path)
             if stat.S_ISDIR(info.st_mode):
-                reachable = bool(os.listdir(path))
+                # The home that the run itself was given may lie there too.
+                own = os.path.relpath(os.environ.get("HOME", "/"), path).split("/")[0]
+                reachable = any(name != own for name in os.listdir(path))
             elif stat.S_ISSOCK(info.st_mode):
                 reachable = os.access(path, os.W_OK)
             else:

@@ -5,7 +5,8 @@ import select
 import shutil
 import socket
 
-EXPECTED_VARIABLES = {"PATH", "HOME", "LANG", "TMPDIR"}
+# The last one only tells Python to leave no compiled files behind.
+EXPECTED_VARIABLES = {"PATH", "HOME", "LANG", "TMPDIR", "PYTHONDONTWRITEBYTECODE"}
 # More than our own processes and an init would be somebody else's.
 OWN_PROCESSES = 8
 
