@@ -102,7 +102,7 @@ func newServer(t *testing.T) *server.Server {
 	srv, err := server.New(t.Context(), server.Config{
 		DataDir: t.TempDir() + "/data", Executor: executor, ScriptsEnabled: true,
 		Interpreters: bubblewrap.FindInterpreters(),
-		QueueLength: 1000,
+		QueueLength:  1000,
 	})
 	if err != nil {
 		t.Fatal(err)

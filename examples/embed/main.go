@@ -46,7 +46,7 @@ func serve(ctx context.Context, log *slog.Logger) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, srv.Close()) }()
+	defer func() { err = errors.Join(err, srv.Close()) }() //nolint:contextcheck // it must outlive ctx
 
 	web := &http.Server{Addr: "127.0.0.1:8787", Handler: srv.Handler(), ReadHeaderTimeout: 10 * time.Second}
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -63,6 +63,6 @@ func serve(ctx context.Context, log *slog.Logger) (err error) {
 		defer cancel()
 		return web.Shutdown(patient)
 	})
-	log.Info("serving", "mcp_url", "http://"+web.Addr+"/mcp")
+	log.InfoContext(ctx, "serving", "mcp_url", "http://"+web.Addr+"/mcp")
 	return group.Wait()
 }
