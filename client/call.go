@@ -1,0 +1,248 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/sallyport-dev/sallyport"
+)
+
+// request is one call before it is sent.
+type request struct {
+	method string
+	// path holds the segments behind the server's URL, each escaped already.
+	path  string
+	query url.Values
+	// body is JSON, unless media says otherwise; nil sends none.
+	body   io.Reader
+	media  string
+	header http.Header
+}
+
+func get(path string, query url.Values) request {
+	return request{method: http.MethodGet, path: path, query: query}
+}
+
+// post encodes body; nil sends none.
+func post(path string, query url.Values, body any) (request, error) {
+	req := request{method: http.MethodPost, path: path, query: query}
+	if body == nil {
+		return req, nil
+	}
+	data, err := json.Marshal(body)
+	if err != nil {
+		return req, &sallyport.Error{
+			Op: "client", Code: sallyport.CodeInvalidArgument, Message: "the request cannot be written as JSON", Err: err,
+		}
+	}
+	req.body, req.media = bytes.NewReader(data), "application/json"
+	return req, nil
+}
+
+// call sends req and reads its envelope. When err is nil, Data is not; when it is not, the envelope still holds what the server
+// said, if it said anything.
+func call[T any](ctx context.Context, c *Client, req request) (sallyport.Envelope[T], error) {
+	var envelope sallyport.Envelope[T]
+	resp, body, err := c.send(ctx, req)
+	if err != nil {
+		return envelope, err
+	}
+	if !isEnvelope(resp) {
+		return envelope, strange(resp)
+	}
+	if err := json.Unmarshal(body, &envelope); err != nil {
+		return envelope, &sallyport.Error{Op: "client", Code: sallyport.CodeInternal, Err: err}
+	}
+	if c.cfg.Received != nil {
+		c.cfg.Received(bytes.TrimRight(body, "\n"))
+	}
+	switch {
+	case envelope.Error != nil && (envelope.Data == nil || resp.StatusCode >= http.StatusBadRequest):
+		return envelope, public(envelope.Error, resp.StatusCode)
+	case envelope.Data == nil || resp.StatusCode >= http.StatusMultipleChoices:
+		return envelope, strange(resp)
+	}
+	return envelope, nil
+}
+
+// bytes sends req and returns the answer as it is, which a refusal is not.
+func (c *Client) bytes(ctx context.Context, req request) ([]byte, http.Header, error) {
+	resp, body, err := c.send(ctx, req)
+	if err != nil {
+		return nil, nil, err
+	}
+	if resp.StatusCode == http.StatusOK {
+		return body, resp.Header, nil
+	}
+	var envelope sallyport.Envelope[json.RawMessage]
+	if !isEnvelope(resp) || json.Unmarshal(body, &envelope) != nil || envelope.Error == nil {
+		return nil, nil, strange(resp)
+	}
+	if c.cfg.Received != nil {
+		c.cfg.Received(bytes.TrimRight(body, "\n"))
+	}
+	return nil, nil, public(envelope.Error, resp.StatusCode)
+}
+
+// send carries one request, once, and reads the bounded answer.
+func (c *Client) send(ctx context.Context, req request) (*http.Response, []byte, error) {
+	target := c.base
+	target.RawQuery = req.query.Encode()
+	// Path and RawPath agree, so that the escaping of the segments is kept.
+	target.RawPath = c.base.EscapedPath() + req.path
+	path, err := url.PathUnescape(target.RawPath)
+	if err != nil {
+		return nil, nil, invalid("the path of the request cannot be escaped")
+	}
+	target.Path = path
+	r, err := http.NewRequestWithContext(ctx, req.method, target.String(), req.body)
+	if err != nil {
+		return nil, nil, &sallyport.Error{Op: "client", Code: sallyport.CodeInvalidArgument, Err: err}
+	}
+	for name, values := range req.header {
+		r.Header[name] = values
+	}
+	if req.media != "" {
+		r.Header.Set("Content-Type", req.media)
+	}
+	if c.cfg.Key != "" {
+		r.Header.Set("Authorization", "Bearer "+c.cfg.Key)
+	}
+	resp, err := c.http.Do(r)
+	if err != nil {
+		return nil, nil, c.unreachable(ctx, err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, c.cfg.MaxResponseBytes+1))
+	if err != nil {
+		return nil, nil, c.unreachable(ctx, err)
+	}
+	if int64(len(body)) > c.cfg.MaxResponseBytes {
+		return nil, nil, sallyport.Errorf("client", sallyport.CodeInternal, "the answer is over %d bytes", c.cfg.MaxResponseBytes)
+	}
+	return resp, body, nil
+}
+
+// unreachable is the error of a call that got no answer.
+func (c *Client) unreachable(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause != nil {
+		return &sallyport.Error{Op: "client", Code: sallyport.CodeOf(cause), Err: err}
+	}
+	// A transport of ours, or the reader of an upload, may know better.
+	if own, ok := errors.AsType[*sallyport.Error](err); ok {
+		return own
+	}
+	return &sallyport.Error{
+		Op: "client", Code: sallyport.CodeStoreUnavailable,
+		Message: "no server answers at " + c.base.Scheme + "://" + c.base.Host, Err: err,
+	}
+}
+
+func isEnvelope(resp *http.Response) bool {
+	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return err == nil && (media == "application/json" || media == "application/problem+json")
+}
+
+// public makes the server's refusal an error. A code that this client does not know yet keeps its sentence under the code of its
+// status.
+func public(e *sallyport.PublicError, status int) error {
+	code := e.Code
+	if sallyport.Lookup(code).Code != code {
+		code = byStatus(status)
+	}
+	return &sallyport.Error{Op: "client", Code: code, Message: e.Message, Details: e.Details}
+}
+
+// strange is the error of an answer that no Sallyport server gives: a proxy's page, a redirect, another program.
+func strange(resp *http.Response) error {
+	e := sallyport.Errorf("client", byStatus(resp.StatusCode),
+		"the answer (HTTP %d) is not a Sallyport server's; is the URL right, and is nothing in between?", resp.StatusCode)
+	if resp.StatusCode >= http.StatusMultipleChoices && resp.StatusCode < http.StatusBadRequest {
+		e.Message = "the server redirects elsewhere, which is not followed; name its final URL"
+	}
+	return e
+}
+
+// byStatus is the code that comes nearest to an HTTP status.
+func byStatus(status int) sallyport.Code {
+	switch status {
+	case http.StatusUnauthorized, http.StatusProxyAuthRequired:
+		return sallyport.CodeUnauthenticated
+	case http.StatusForbidden:
+		return sallyport.CodeAccessDenied
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		return sallyport.CodeRouteNotFound
+	case http.StatusConflict:
+		return sallyport.CodeRevisionConflict
+	case http.StatusRequestEntityTooLarge:
+		return sallyport.CodeRequestTooLarge
+	case http.StatusTooManyRequests:
+		return sallyport.CodeRateLimited
+	case http.StatusBadGateway, http.StatusServiceUnavailable:
+		return sallyport.CodeStoreUnavailable
+	case http.StatusGatewayTimeout:
+		return sallyport.CodeDeadlineExceeded
+	case http.StatusInternalServerError:
+		return sallyport.CodeInternal
+	}
+	return sallyport.CodeInvalidArgument
+}
+
+// segment escapes one path segment.
+func segment[T ~string](s T) string { return "/" + url.PathEscape(string(s)) }
+
+// plainPath escapes a path inside a skill or a run, segment by segment. UNSAFE_PATH when it is not plain.
+func plainPath(path string) (string, error) {
+	if err := sallyport.CheckPath(path); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for part := range strings.SplitSeq(path, "/") {
+		b.WriteString(segment(part))
+	}
+	return b.String(), nil
+}
+
+// set adds a parameter that is not empty.
+func set[T ~string](query url.Values, name string, value T) {
+	if value != "" {
+		query.Set(name, string(value))
+	}
+}
+
+func setTrue(query url.Values, name string, value bool) {
+	if value {
+		query.Set(name, "true")
+	}
+}
+
+// skillPath is the path of a skill, and the query that goes with it.
+func skillPath(ref sallyport.SkillRef) (string, url.Values, error) {
+	query := url.Values{}
+	set(query, "team_id", ref.TeamID)
+	switch {
+	case ref.SkillID == "" && ref.Slug == "":
+		return "", nil, invalid("name a skill by its slug or its id")
+	case ref.SkillID != "" && ref.Slug != "":
+		return "", nil, invalid("name a skill by its slug or its id, not by both")
+	case ref.SkillID != "":
+		return "/v1/skills" + segment(ref.SkillID), query, nil
+	}
+	return "/v1/skills" + segment(ref.Slug), query, nil
+}
+
+// refQuery is a skill that may be left out, as query parameters.
+func refQuery(ref sallyport.SkillRef) url.Values {
+	query := url.Values{}
+	set(query, "slug", ref.Slug)
+	set(query, "skill_id", ref.SkillID)
+	set(query, "team_id", ref.TeamID)
+	return query
+}
