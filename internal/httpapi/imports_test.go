@@ -152,18 +152,18 @@ func TestBadUploads(t *testing.T) {
 		code   sallyport.Code
 		want   string
 	}{
-		"no type":             {"", small, 0, 400, sallyport.CodeInvalidArgument, "application/x-tar"},
-		"JSON":                {"application/json", []byte("{}"), 0, 400, sallyport.CodeInvalidArgument, "application/x-tar"},
-		"octets":              {"application/octet-stream", small, 0, 400, sallyport.CodeInvalidArgument, "application/x-tar"},
-		"not a tar":           {"application/x-tar", []byte(strings.Repeat("x", 1024)), 0, 400, sallyport.CodeInvalidArgument, "archive"},
-		"not a zip":           {"application/zip", []byte("PK nothing"), 0, 400, sallyport.CodeInvalidArgument, "archive"},
-		"empty zip":           {"application/zip", nil, 0, 400, sallyport.CodeInvalidArgument, "archive"},
-		"cut gzip":            {"application/gzip", cut, 0, 400, sallyport.CodeInvalidArgument, "archive"},
-		"over, declared":      {"application/x-tar", big, int64(len(big)), 413, sallyport.CodeRequestTooLarge, "65536 bytes"},
-		"over, undeclared":    {"application/x-tar", big, -1, 413, sallyport.CodeRequestTooLarge, "65536 bytes"},
-		"over, zip":           {"application/zip", big, -1, 413, sallyport.CodeRequestTooLarge, "65536 bytes"},
-		"over when unpacked":  {"application/gzip", unpacks, 0, 413, sallyport.CodeRequestTooLarge, "unpacks to more than"},
-		"wrong checksum":      {"application/gzip", torn, 0, 400, sallyport.CodeInvalidArgument, "archive"},
+		"no type":            {"", small, 0, 400, sallyport.CodeInvalidArgument, "application/x-tar"},
+		"JSON":               {"application/json", []byte("{}"), 0, 400, sallyport.CodeInvalidArgument, "application/x-tar"},
+		"octets":             {"application/octet-stream", small, 0, 400, sallyport.CodeInvalidArgument, "application/x-tar"},
+		"not a tar":          {"application/x-tar", []byte(strings.Repeat("x", 1024)), 0, 400, sallyport.CodeInvalidArgument, "archive"},
+		"not a zip":          {"application/zip", []byte("PK nothing"), 0, 400, sallyport.CodeInvalidArgument, "archive"},
+		"empty zip":          {"application/zip", nil, 0, 400, sallyport.CodeInvalidArgument, "archive"},
+		"cut gzip":           {"application/gzip", cut, 0, 400, sallyport.CodeInvalidArgument, "archive"},
+		"over, declared":     {"application/x-tar", big, int64(len(big)), 413, sallyport.CodeRequestTooLarge, "65536 bytes"},
+		"over, undeclared":   {"application/x-tar", big, -1, 413, sallyport.CodeRequestTooLarge, "65536 bytes"},
+		"over, zip":          {"application/zip", big, -1, 413, sallyport.CodeRequestTooLarge, "65536 bytes"},
+		"over when unpacked": {"application/gzip", unpacks, 0, 413, sallyport.CodeRequestTooLarge, "unpacks to more than"},
+		"wrong checksum":     {"application/gzip", torn, 0, 400, sallyport.CodeInvalidArgument, "archive"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
