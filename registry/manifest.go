@@ -36,26 +36,27 @@ type manifest struct {
 // unknown. The error is INTERNAL only: what is wrong with the files is in the problems.
 func (s *Service) assemble(files map[string]stagedFile, directory string) (manifest, error) {
 	var m manifest
-	if found := s.checkBounds(files); found != nil {
-		m.problems = append(m.problems, *found)
+	skill, found := files[SkillFile]
+	if found {
+		m.md = ParseSkillMD(skill.content, directory)
+	}
+	if over := s.checkBounds(files); over != nil {
+		m.problems = append(m.problems, *over)
 		return m, nil
 	}
 	names := slices.Sorted(maps.Keys(files))
-	if m.problems = checkPaths(names); len(m.problems) > 0 {
-		return m, nil
-	}
-	skill, found := files[SkillFile]
+	m.problems = append(checkPaths(names), m.md.Problems...)
 	if !found {
 		m.problems = append(m.problems, problem(ProblemSkillMDMissing, SkillFile, 0, "there is no %s at the top of the skill; add it", SkillFile))
-		return m, nil
 	}
-	m.md = ParseSkillMD(skill.content, directory)
-	m.problems = append(m.problems, m.md.Problems...)
 	var declared settings
-	if file, found := files[SettingsFile]; found {
+	if file, exists := files[SettingsFile]; exists {
 		var problems []Problem
 		declared, problems = parseSettings(file.content, files)
 		m.problems = append(m.problems, problems...)
+	}
+	if hasErrors(m.problems) {
+		return m, nil
 	}
 	for _, name := range names {
 		component := componentOf(name, files[name], declared)
@@ -64,9 +65,6 @@ func (s *Service) assemble(files map[string]stagedFile, directory string) (manif
 				"the script has %d bytes, more than %d; it is kept and will not run; make it smaller", component.Size, s.cfg.MaxScriptBytes))
 		}
 		m.components = append(m.components, component)
-	}
-	if hasErrors(m.problems) {
-		return m, nil
 	}
 	digest, err := Digest(m.components)
 	if err != nil {

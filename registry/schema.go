@@ -38,7 +38,8 @@ func checkSchema(schema json.RawMessage) error {
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(refusingLoader{})
 	compiler.AssertFormat()
-	const name = "schema.json"
+	// Not a relative name: the library would put this host's current directory before it.
+	const name = "sallyport:/schema.json"
 	if err := compiler.AddResource(name, document); err != nil {
 		return schemaFault(err)
 	}
@@ -53,17 +54,26 @@ func schemaFault(err error) error {
 	if remote, ok := errors.AsType[*jsonschema.LoadURLError](err); ok {
 		return fmt.Errorf("the schema refers to %q; only references inside the document are followed", shorten(remote.URL))
 	}
-	if invalid, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
-		for len(invalid.Causes) > 0 {
-			invalid = invalid.Causes[0]
+	if wrong, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
+		if invalid, ok := errors.AsType[*jsonschema.ValidationError](wrong.Err); ok {
+			return fmt.Errorf("the schema is not valid at %q", shorten(deepest(invalid)))
 		}
-		place := ""
-		for _, token := range invalid.InstanceLocation {
-			place += "/" + token
-		}
-		return fmt.Errorf("the schema is not valid at %q", shorten(place))
 	}
 	return errors.New("the schema does not compile: " + shorten(err.Error()))
+}
+
+// deepest returns the pointer to the place furthest down that is at fault.
+func deepest(fault *jsonschema.ValidationError) string {
+	place := ""
+	for _, token := range fault.InstanceLocation {
+		place += "/" + token
+	}
+	for _, cause := range fault.Causes {
+		if below := deepest(cause); len(below) > len(place) {
+			place = below
+		}
+	}
+	return place
 }
 
 type refusingLoader struct{}

@@ -56,7 +56,7 @@ func parseSettings(content []byte, files map[string]stagedFile) (settings, []Pro
 	}
 	root, fault := readSettings(content)
 	if fault != nil {
-		return p.out, []Problem{problem(ProblemSettings, SettingsFile, fault.line, "%s", fault.message)}
+		return p.out, []Problem{problem(fault.code, SettingsFile, fault.line, "%s", fault.message)}
 	}
 	for i, key := range root.keys {
 		if key != "kinds" && key != "scripts" {
