@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -68,6 +69,7 @@ type active struct {
 	report         *report
 	stdout, stderr *drain
 	closers        []*os.File // the child's ends, closed once it has them
+	onFailure      []*os.File // our ends, closed when there is no child
 }
 
 // run carries out one spec. An error means that the sandbox could not do its work; it is marked as not started when
@@ -115,29 +117,18 @@ func (a *active) start() error {
 	}
 	a.closers = append(a.closers, revision)
 
-	var ours, theirs [5]*os.File // stdin, stdout, stderr, report, control
-	for i := range ours {
-		r, w, err := os.Pipe()
-		if err != nil {
-			return err
-		}
-		ours[i], theirs[i] = r, w
-		if i == 0 || i == 4 {
-			ours[i], theirs[i] = w, r
-		}
-		a.closers = append(a.closers, theirs[i])
-	}
-	files := append(theirs[:], revision)
-	files, err = a.data(files)
-	if err == nil {
-		err = a.spawn(files)
-	}
+	ours, theirs, err := a.pipes()
 	if err != nil {
-		for _, f := range ours {
-			_ = f.Close()
-		}
 		return err
 	}
+	files, err := a.data(append(theirs, revision))
+	if err != nil {
+		return err
+	}
+	if err := a.spawn(files); err != nil {
+		return err
+	}
+	a.onFailure = nil
 	a.stdout = newDrain(ours[1], a.spec.limits.OutputBytes)
 	a.stderr = newDrain(ours[2], a.spec.limits.OutputBytes)
 	a.report = newReport(ours[3], a.spec.limits)
@@ -146,6 +137,29 @@ func (a *active) start() error {
 	go feed(ours[0], a.spec.stdin, true)
 	go feed(a.control, encoded, false)
 	return nil
+}
+
+// pipes makes stdin, stdout, stderr, report and control, in the order of the child's descriptors.
+func (a *active) pipes() (ours, theirs []*os.File, err error) {
+	for fd := range fdRevision {
+		read, write, err := os.Pipe()
+		if err != nil {
+			return nil, nil, err
+		}
+		mine, its := read, write
+		if fd == 0 || fd == fdControl {
+			mine, its = write, read
+		}
+		ours, theirs = append(ours, mine), append(theirs, its)
+		a.onFailure, a.closers = append(a.onFailure, mine), append(a.closers, its)
+		if fd <= 2 && a.uid >= 0 {
+			// The script must be able to open its own streams again, as /dev/stdout.
+			if err := its.Chown(a.uid, a.uid); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	return ours, theirs, nil
 }
 
 // feed writes data; the other end may be gone at any time, which is its own affair.
@@ -340,38 +354,52 @@ func (a *active) ended(o *outcome) error {
 // errNoReport is replaced by what bubblewrap wrote to its standard error, see [Executor.setupError].
 var errNoReport = errors.New("the sandbox ended before its first process began")
 
-// kill ends everything at once. PID 1 is not asked.
+// kill ends everything at once; PID 1 is not asked. PID 1 goes first, and its whole namespace with it, so that bubblewrap's
+// monitor sees that and reaps it: killed together with its parent, it would stay a zombie for as long as the init of the
+// host likes, and in a container that can be for ever.
 func (a *active) kill() {
-	a.group.kill()
-	if a.group.life != "" || a.process == nil {
-		return
-	}
-	// Without a group: PID 1 takes its namespace with it, and the monitor ends after having seen that.
-	id := strconv.Itoa(a.process.Pid)
-	for _, child := range readWords("/proc/" + id + "/task/" + id + "/children") {
-		if pid, err := strconv.Atoi(child); err == nil && pid > 1 {
-			_ = unix.Kill(pid, unix.SIGKILL)
-		}
-	}
+	a.killInit()
 	select {
 	case <-a.exited:
-	case <-time.After(a.spec.grace / 8):
+	case <-time.After(min(a.spec.grace/16, 200*time.Millisecond)):
 		_ = a.process.Kill()
+	}
+	if !a.group.empty() {
+		a.group.kill()
+	}
+}
+
+// killInit kills PID 1 of the sandbox, the only child of the monitor.
+func (a *active) killInit() {
+	monitor := strconv.Itoa(a.process.Pid)
+	children := "/proc/" + monitor + "/task/" + monitor + "/children"
+	for _, child := range readWords(children) {
+		pid, err := strconv.Atoi(child)
+		if err != nil {
+			continue
+		}
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue
+		}
+		// Still its child, so this descriptor is not that of a later process with the same number.
+		if slices.Contains(readWords(children), child) {
+			_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+		}
+		_ = unix.Close(fd)
 	}
 }
 
 // finish ends the run for good and reads what it used. Whatever cannot be ended in time is parked.
 func (a *active) finish(o *outcome) {
 	deadline := time.Now().Add(a.spec.grace / 4)
-	if a.group.life == "" {
-		// PID 1 is about to end by itself; give the monitor the time to see it.
-		select {
-		case <-a.exited:
-		case <-time.After(min(a.spec.grace/8, 200*time.Millisecond)):
-		}
+	_ = a.control.Close()
+	// PID 1 is about to end by itself, or was killed; the monitor reaps it and ends too.
+	select {
+	case <-a.exited:
+	case <-time.After(min(a.spec.grace/8, 500*time.Millisecond)):
 	}
 	a.kill()
-	_ = a.control.Close()
 	clean := a.waitDead(deadline)
 	// The pipes outlive their writers, so this reads to the end; the deadline is for writers that will not die.
 	streams := time.Now().Add(max(time.Until(deadline), 100*time.Millisecond))
@@ -418,7 +446,7 @@ func (a *active) release(deadline time.Time) bool {
 
 // abandon gives back what start took before it failed; nothing was started.
 func (a *active) abandon() {
-	for _, f := range a.closers {
+	for _, f := range append(a.closers, a.onFailure...) {
 		_ = f.Close()
 	}
 	if a.group != nil {

@@ -1,0 +1,22 @@
+//go:build amd64 || arm64
+
+package bubblewrap_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/executor/bubblewrap"
+	"github.com/sallyport-dev/sallyport/executor/executortest"
+)
+
+// Not parallel: the suite looks at the whole host after every attempt.
+func TestSuite(t *testing.T) {
+	h := &host{cfg: bubblewrap.Config{StateDir: filepath.Join(t.TempDir(), "state"), FirstUID: 61150, UIDCount: 16}}
+	executortest.Run(t, executortest.Factory{
+		New:          func(tb testing.TB) sallyport.Executor { return newExecutor(tb, h.cfg) },
+		Interpreters: bubblewrap.FindInterpreters(),
+		Leftovers:    h.leftovers,
+	})
+}

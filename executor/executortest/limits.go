@@ -1,0 +1,138 @@
+package executortest
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sallyport-dev/sallyport"
+)
+
+// limits: each holds, ends at most its own run, and is named when it fired.
+func limits() []attempt {
+	memory := []sallyport.Layer{sallyport.LayerMemoryLimit}
+	processes := []sallyport.Layer{sallyport.LayerProcessLimit, sallyport.LayerGroupKill}
+	scratch := []sallyport.Layer{sallyport.LayerScratchLimit}
+	return []attempt{
+		{name: "takes memory until it dies", needs: memory, run: func(t *testing.T, s *suite) {
+			r := s.do(t, s.request(t, "python", "a = []\nwhile True:\n    a.append(bytearray(1 << 20))\n"))
+			if r.Signal != 9 || r.Limit != sallyport.LimitMemory || r.ExitCode != nil || r.Usage.OOMKills < 1 || r.TimedOut {
+				t.Errorf("want a kill for memory, got %s", describe(r))
+			}
+			if peak := r.Usage.MemoryPeakBytes; peak != nil && (*peak > 256<<20 || *peak < 200<<20) {
+				t.Errorf("peak %d", *peak)
+			}
+			s.benign(t)
+		}},
+		{name: "child killed for memory, parent succeeds", needs: memory, run: func(t *testing.T, s *suite) {
+			r := s.do(t, s.request(t, "python", "import subprocess, sys\np = subprocess.run([sys.executable, '-c', 'a = []\\nwhile True: a.append(bytearray(1 << 20))'])\nprint(p.returncode, end='')\n"))
+			printed(t, r, "-9")
+			if r.Usage.OOMKills < 1 {
+				t.Errorf("%d kills for memory reported", r.Usage.OOMKills)
+			}
+		}},
+		{name: "child killed for memory, shell exits 137", needs: memory, run: func(t *testing.T, s *suite) {
+			r := s.do(t, s.request(t, "bash", "python3 -c 'a = []\nwhile True: a.append(bytearray(1 << 20))'\nexit $?\n"))
+			exited(t, r, 137)
+			if r.Usage.OOMKills < 1 {
+				t.Errorf("%d kills for memory reported", r.Usage.OOMKills)
+			}
+		}},
+		{name: "memory in files that have no name", needs: memory, run: func(t *testing.T, s *suite) {
+			r := s.do(t, s.request(t, "python", "import os\nfds = [os.memfd_create(str(i)) for i in range(64)]\nfor fd in fds:\n    try:\n        for _ in range(8): os.write(fd, b'x' * (1 << 20))\n    except OSError: pass\n"))
+			if r.Limit != sallyport.LimitMemory && (r.ExitCode == nil || *r.ExitCode != 0) {
+				t.Errorf("got %s", describe(r))
+			}
+			if peak := r.Usage.MemoryPeakBytes; peak != nil && *peak > 256<<20 {
+				t.Errorf("peak %d", *peak)
+			}
+		}},
+		{name: "files without content until something ends", needs: memory, run: func(t *testing.T, s *suite) {
+			req := s.request(t, "python", "i = 0\ntry:\n    while True:\n        open('/tmp/%d' % i, 'w').write('x')\n        i += 1\nexcept OSError:\n    pass\n")
+			req.Limits.MemoryBytes = 48 << 20
+			r, took := s.execute(t, req)
+			if r.TimedOut || took > 20*time.Second {
+				t.Errorf("took %s, %s", took, describe(r))
+			}
+			s.benign(t)
+		}},
+		{name: "fills every file system", needs: scratch, run: func(t *testing.T, s *suite) {
+			r := s.do(t, s.request(t, "python", `
+import os, errno
+for place in ['/tmp', '/dev/shm', os.environ['HOME'], os.environ['SKILL_ROOT'], os.environ['SKILL_ARTIFACTS']]:
+    total = 0
+    try:
+        with open(os.path.join(place, 'full'), 'wb') as f:
+            while total < 200 << 20:
+                total += f.write(b'x' * (1 << 20))
+        print(place, 'has no limit')
+    except OSError as e:
+        if e.errno != errno.ENOSPC: print(place, e)
+        if total < 4 << 20 or total > 16 << 20: print(place, total)
+    os.unlink(os.path.join(place, 'full'))
+`))
+			printed(t, r, "")
+		}},
+		{name: "fork bomb", needs: processes, run: func(t *testing.T, s *suite) {
+			req := s.request(t, "bash", ":() { : | : & }; :\nwait\nsleep 60\n")
+			req.Limits.Timeout = 2 * time.Second
+			r := s.do(t, req)
+			if !r.TimedOut && r.ExitCode == nil {
+				t.Errorf("got %s", describe(r))
+			}
+			s.benign(t)
+		}},
+		{name: "slow fork bomb", needs: processes, run: func(t *testing.T, s *suite) {
+			req := s.request(t, "python", "import os, time\nwhile True:\n    try:\n        if os.fork() == 0:\n            time.sleep(0.005)\n            continue\n        if os.getppid() == 1: os._exit(0)\n    except OSError:\n        pass\n    time.sleep(0.005)\n")
+			req.Limits.Timeout = 2 * time.Second
+			s.do(t, req)
+			s.benign(t)
+		}},
+		{name: "as many processes as allowed and no more", needs: processes, run: func(t *testing.T, s *suite) {
+			req := s.request(t, "python", "import os, sys\nn = 1\ntry:\n    while True:\n        if os.fork() == 0:\n            os.execlp('sleep', 'sleep', '60')\n        n += 1\nexcept BlockingIOError:\n    print(n, end='')\n")
+			req.Limits.Processes = 24
+			printed(t, s.do(t, req), "24")
+		}},
+		{name: "thread bomb", needs: processes, run: func(t *testing.T, s *suite) {
+			r := s.do(t, s.request(t, "python", "import os, threading, time\ntry:\n    while True:\n        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\nexcept RuntimeError:\n    print('refused', flush=True)\n    os._exit(3)\n"))
+			exited(t, r, 3)
+		}},
+		{name: "zombies", needs: processes, run: func(t *testing.T, s *suite) {
+			for range 2 {
+				printed(t, s.do(t, s.request(t, "python", "import os\nn = 0\ntry:\n    while n < 5000:\n        if os.fork() == 0: os._exit(0)\n        n += 1\nexcept BlockingIOError:\n    pass\nprint(n > 30, end='')\n")), "True")
+			}
+		}},
+		{name: "orphans are reaped meanwhile", needs: processes, run: func(t *testing.T, s *suite) {
+			printed(t, s.do(t, s.request(t, "bash", "for i in $(seq 300); do (true &) ; done\necho done\n")), "done\n")
+		}},
+		{name: "processor time", needs: []sallyport.Layer{sallyport.LayerCPULimit}, run: func(t *testing.T, s *suite) {
+			req := s.request(t, "bash", "while :; do :; done &\nwhile :; do :; done\n")
+			req.Limits.CPUMillis, req.Limits.Timeout = 300, 2*time.Second
+			r := s.do(t, req)
+			timedOut(t, r)
+			if r.Usage.CPUTimeMS == nil || *r.Usage.CPUTimeMS > 1000 || *r.Usage.CPUTimeMS < 100 {
+				t.Errorf("used %v ms of processor time in 2 s at 0.3 processors", r.Usage.CPUTimeMS)
+			}
+		}},
+		{name: "usage is measured", run: func(t *testing.T, s *suite) {
+			r := s.do(t, s.request(t, "python", "import time\nb = bytearray(60 << 20)\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"))
+			exited(t, r, 0)
+			if cpu := r.Usage.CPUTimeMS; cpu == nil || *cpu < 250 || *cpu > 5000 {
+				t.Errorf("processor time %v", cpu)
+			}
+			if peak := r.Usage.MemoryPeakBytes; peak != nil && (*peak < 60<<20 || *peak > 200<<20) {
+				t.Errorf("peak %d", *peak)
+			}
+			if r.Usage.OOMKills != 0 {
+				t.Errorf("%d kills for memory", r.Usage.OOMKills)
+			}
+		}},
+		{name: "more open files than allowed", run: func(t *testing.T, s *suite) {
+			r := s.do(t, s.request(t, "python", "import os\nn = 0\ntry:\n    while n < 100000:\n        os.pipe()\n        n += 1\nexcept OSError as e:\n    print(e.strerror, end='')\n"))
+			exited(t, r, 0)
+			if !strings.Contains(string(r.Stdout), "Too many open files") {
+				t.Errorf("stdout %q", r.Stdout)
+			}
+		}},
+	}
+}
