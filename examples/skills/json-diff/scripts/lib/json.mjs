@@ -1,6 +1,7 @@
 // JSON as values that lose nothing: objects are Maps in the order given, numbers keep their digits.
 
-export const MAX_DEPTH = 256;
+// A result that nests deeper than 64 levels would not be taken; an operation stands three levels above its value.
+export const MAX_DEPTH = 60;
 
 // Fault is what the caller can mend: a stable code, a sentence, and details.
 export class Fault extends Error {
