@@ -38,8 +38,9 @@ func checkSchema(schema json.RawMessage) error {
 	compiler.DefaultDraft(jsonschema.Draft2020)
 	compiler.UseLoader(refusingLoader{})
 	compiler.AssertFormat()
-	// Not a relative name: the library would put this host's current directory before it.
-	const name = "sallyport:/schema.json"
+	// Not a relative name: the library would put this host's current directory before it. Three slashes: with one, references
+	// inside the document resolve to another name and are taken for remote.
+	const name = "sallyport:///schema.json"
 	if err := compiler.AddResource(name, document); err != nil {
 		return schemaFault(err)
 	}
