@@ -57,9 +57,10 @@ check: format vet lint archtest docs helper deps
 format: $(GOLANGCI_LINT)
 	@$(GOLANGCI_LINT) fmt --diff
 
-## vet: go vet
+## vet: go vet, and the packages that an application links also for a system without a sandbox
 vet:
 	@$(GO) vet ./...
+	@CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet . ./executor/... ./gate ./run ./access ./audit ./registry ./client
 
 ## lint: golangci-lint with .golangci.yml
 lint: $(GOLANGCI_LINT)
