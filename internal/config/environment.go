@@ -65,7 +65,7 @@ func ParseEnvironment(pairs []string) Environment {
 		case "TERM":
 			term = value
 		default:
-			env.keep(name, value)
+			keep(&env, name, value)
 		}
 	}
 	env.NoColor = env.NoColor || term == "dumb"
@@ -80,7 +80,8 @@ func ParseEnvironment(pairs []string) Environment {
 	return env
 }
 
-func (e *Environment) keep(name, value string) {
+// keep sorts a variable of ours into settings and unknown ones; any other is not looked at.
+func keep(e *Environment, name, value string) {
 	if !strings.HasPrefix(name, envPrefix) {
 		return
 	}

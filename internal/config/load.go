@@ -43,7 +43,7 @@ func Load(src Sources) (Settings, error) {
 		file = src.Env.ConfigFile
 	}
 	if file != "" {
-		if err := s.applyFile(file); err != nil {
+		if err := applyFile(&s, file); err != nil {
 			return Settings{}, err
 		}
 	}
@@ -69,7 +69,7 @@ func Load(src Sources) (Settings, error) {
 	return s.Resolve()
 }
 
-func (s *Settings) applyFile(path string) error {
+func applyFile(s *Settings, path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -81,13 +81,13 @@ func (s *Settings) applyFile(path string) error {
 	case info.Size() > maxFileBytes:
 		return invalid("%s: is over 1MiB, which no server.yaml is", path)
 	}
-	data, err := os.ReadFile(path) //nolint:gosec // the operator names this file
+	data, err := os.ReadFile(path)
 	if err != nil {
 		return &sallyport.Error{
 			Op: "config", Code: sallyport.CodeInvalidArgument, Message: path + ": cannot be read", Err: err,
 		}
 	}
-	return s.applyYAML(filepath.Base(path), data)
+	return applyYAML(s, filepath.Base(path), data)
 }
 
 // setText sets the row from one string: a list is comma-separated, a map is comma-separated name=value pairs.

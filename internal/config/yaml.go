@@ -13,7 +13,7 @@ import (
 )
 
 // applyYAML sets what a server.yaml says. The file is a plain tree: one document, no anchors, no merges, no key twice.
-func (s *Settings) applyYAML(name string, data []byte) error {
+func applyYAML(s *Settings, name string, data []byte) error {
 	loader, err := yaml.NewLoader(bytes.NewReader(data))
 	if err != nil {
 		return &sallyport.Error{Op: "config", Code: sallyport.CodeInternal, Err: err}

@@ -1,0 +1,191 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+
+	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/client"
+	"github.com/sallyport-dev/sallyport/executor/bubblewrap"
+	"github.com/sallyport-dev/sallyport/internal/config"
+)
+
+type doctorCommand struct{}
+
+// Help says what is looked at.
+func (*doctorCommand) Help() string {
+	return "The checks run a real sandbox on this machine and look at what it enforced; nothing is read from version numbers. " +
+		"With --url, the server says what it can enforce. The exit code is 17 when scripts would not run."
+}
+
+func (*doctorCommand) kind() string { return "doctor" }
+
+// diagnosis is what doctor found. Runs says whether a script would get past the isolation gate under these settings.
+type diagnosis struct {
+	Runs      bool               `json:"runs"`
+	Isolation config.Isolation   `json:"isolation,omitempty"`
+	Checks    []bubblewrap.Check `json:"checks"`
+}
+
+func (d *doctorCommand) run(ctx context.Context, a *app) error {
+	found, err := d.look(ctx, a)
+	if err != nil {
+		return err
+	}
+	envelope := sallyport.Success("doctor", "", found)
+	if !found.Runs {
+		envelope.Error = sallyport.Public(sallyport.Errorf("cli.doctor", sallyport.CodeSandboxUnavailable,
+			"scripts do not run here until what failed is mended"))
+	}
+	if err := showOwn(a, envelope, printDiagnosis); err != nil {
+		return err
+	}
+	if !found.Runs {
+		return reportedError{exitCode(&sallyport.Error{Code: sallyport.CodeSandboxUnavailable})}
+	}
+	return nil
+}
+
+func (d *doctorCommand) look(ctx context.Context, a *app) (diagnosis, error) {
+	if a.args.URL != "" || a.args.Data == "" && a.env.URL != "" {
+		return d.askServer(ctx, a)
+	}
+	settings, err := a.settings()
+	if err != nil {
+		return diagnosis{}, err
+	}
+	executor, err := newExecutor(settings, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return diagnosis{}, err
+	}
+	checks := executor.Probe(ctx)
+	found := diagnosis{Runs: true, Isolation: settings.Isolation}
+	for _, check := range checks {
+		switch check.Result {
+		case bubblewrap.CheckPass:
+		case bubblewrap.CheckFail:
+			found.Runs = false
+		case bubblewrap.CheckDegraded:
+			found.Runs = found.Runs && settings.Isolation == config.IsolationDegrade
+		}
+	}
+	others := []bubblewrap.Check{checkInterpreters(settings), checkFolder(settings)}
+	for _, check := range others {
+		found.Runs = found.Runs && check.Result != bubblewrap.CheckFail
+	}
+	found.Checks = append(checks, others...)
+	return found, ctx.Err()
+}
+
+// askServer turns what a server says about itself into checks.
+func (*doctorCommand) askServer(ctx context.Context, a *app) (diagnosis, error) {
+	found := diagnosis{}
+	err := a.withClient(ctx, func(api *client.Client) error {
+		envelope, err := api.Capabilities(ctx)
+		if err != nil {
+			return err
+		}
+		executor := envelope.Data.Executor
+		found.Runs = executor.Available
+		result := bubblewrap.CheckPass
+		if !executor.Available {
+			result = bubblewrap.CheckFail
+		}
+		found.Checks = append(found.Checks, bubblewrap.Check{
+			Name: "sandbox", Result: result, Detail: executor.Reason, Remedy: executor.Remedy,
+		})
+		for _, layer := range executor.Layers {
+			found.Checks = append(found.Checks, bubblewrap.Check{Name: string(layer), Result: bubblewrap.CheckPass})
+		}
+		for _, layer := range executor.Missing {
+			found.Checks = append(found.Checks, bubblewrap.Check{Name: string(layer), Result: bubblewrap.CheckDegraded})
+		}
+		return nil
+	})
+	return found, err
+}
+
+func checkInterpreters(settings config.Settings) bubblewrap.Check {
+	check := bubblewrap.Check{Name: "interpreters", Result: bubblewrap.CheckPass}
+	allowed := settings.AllowList(bubblewrap.FindInterpreters())
+	var extensions []string
+	for _, row := range allowed {
+		extensions = append(extensions, row.Extension)
+		if info, err := os.Stat(row.Program); err != nil || !info.Mode().IsRegular() {
+			check.Result, check.Detail = bubblewrap.CheckFail, row.Program+" is not there"
+			check.Remedy = "install it, or take " + row.Extension + " out of the setting interpreters"
+			return check
+		}
+	}
+	if len(allowed) == 0 {
+		check.Result, check.Detail = bubblewrap.CheckFail, "no interpreter is allowed"
+		check.Remedy = "install python3, or list programs in the setting interpreters"
+		return check
+	}
+	check.Detail = "scripts may be " + joinWords(extensions)
+	return check
+}
+
+// checkFolder looks at the data folder without opening it, so it works beside its owner.
+func checkFolder(settings config.Settings) bubblewrap.Check {
+	check := bubblewrap.Check{Name: "data_folder", Result: bubblewrap.CheckPass, Detail: settings.DataDir}
+	info, err := os.Stat(settings.DataDir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		check.Detail += " will be made"
+	case err != nil || !info.IsDir():
+		check.Result, check.Remedy = bubblewrap.CheckFail, "name a folder of your own with --data"
+		check.Detail += " cannot be used as a folder"
+	case info.Mode().Perm()&0o077 != 0:
+		check.Result, check.Remedy = bubblewrap.CheckFail, "chmod 0700 "+settings.DataDir
+		check.Detail += fmt.Sprintf(" is open to others (mode %04o)", info.Mode().Perm())
+	}
+	return check
+}
+
+// together joins neighbours that are missing for the same reason.
+func together(checks []bubblewrap.Check) []bubblewrap.Check {
+	var out []bubblewrap.Check
+	for _, check := range checks {
+		if n := len(out) - 1; n >= 0 && check.Result != bubblewrap.CheckPass && check.Detail != "" &&
+			out[n].Result == check.Result && out[n].Detail == check.Detail && out[n].Remedy == check.Remedy {
+			out[n].Name += ", " + check.Name
+			continue
+		}
+		out = append(out, check)
+	}
+	return out
+}
+
+func printDiagnosis(p *page, found diagnosis) {
+	checks := together(found.Checks)
+	width := 0
+	for _, check := range checks {
+		if check.Result == bubblewrap.CheckPass {
+			width = max(width, len(check.Name))
+		}
+	}
+	for _, check := range checks {
+		mark := p.red("✗")
+		switch check.Result {
+		case bubblewrap.CheckPass:
+			mark = p.green("✓")
+		case bubblewrap.CheckDegraded:
+			mark = p.yellow("!")
+		case bubblewrap.CheckFail:
+		}
+		p.line("%s %s  %s", mark, pad(check.Name, width), clean(check.Detail))
+		if check.Remedy != "" && check.Result != bubblewrap.CheckPass {
+			p.line("  %s %s", p.bold("→"), clean(check.Remedy))
+		}
+	}
+	if found.Runs {
+		p.line("%s", p.green("scripts run here"))
+	} else {
+		p.line("%s", p.red("scripts do not run here"))
+	}
+}

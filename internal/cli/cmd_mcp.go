@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/internal/mcpbridge"
+	"github.com/sallyport-dev/sallyport/server"
+)
+
+type mcpCommand struct{}
+
+// Help says what goes where.
+func (*mcpCommand) Help() string {
+	return "An MCP client starts this command and speaks to it over standard input and output. It serves the data folder; when " +
+		"another process owns the folder, or --url or SALLYPORT_URL names a server, it passes every message on to that one. " +
+		"The log goes to standard error."
+}
+
+func (*mcpCommand) kind() string { return "mcp" }
+
+func (c *mcpCommand) run(ctx context.Context, a *app) error {
+	if a.args.JSON {
+		return badUsage("--json is not for mcp: its standard output is the protocol")
+	}
+	settings, err := a.settings()
+	if err != nil {
+		return err
+	}
+	logger := newLogger(a.stderr, settings)
+	warn(ctx, logger, settings)
+	t, err := a.target(logger)
+	if err != nil {
+		return err
+	}
+	err = c.serve(ctx, a, t, logger)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		err = nil // asked to stop, and stopped
+	}
+	return errors.Join(err, t.close(ctx))
+}
+
+func (c *mcpCommand) serve(ctx context.Context, a *app, t *target, logger *slog.Logger) error {
+	if t.folder != nil {
+		switch err := t.folder.take(ctx); {
+		case err == nil:
+			return t.folder.owned().server.ServeMCP(ctx, agent(), a.stdin, a.stdout)
+		case !errors.Is(err, errOwned):
+			return err
+		}
+		logger.InfoContext(ctx, "another process owns the data folder; messages go to it")
+	}
+	return mcpbridge.Run(ctx, mcpbridge.Config{
+		Client: &http.Client{Transport: t.transport}, URL: strings.TrimSuffix(t.url, "/") + "/mcp", Key: t.key, Logger: logger,
+	}, a.stdin, a.stdout)
+}
+
+// agent is the operator as far as an agent may be it: it can use and write skills and run what was granted, and cannot grant.
+func agent() sallyport.Principal {
+	p := server.Operator()
+	p.Scopes = server.Loopback().Scopes
+	return p
+}
