@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -102,7 +103,8 @@ func newServer(t *testing.T) *server.Server {
 	srv, err := server.New(t.Context(), server.Config{
 		DataDir: t.TempDir() + "/data", Executor: executor, ScriptsEnabled: true,
 		Interpreters: bubblewrap.FindInterpreters(),
-		QueueLength:  1000,
+		// All cases queue at once, on a machine that may be busy with other tests.
+		QueueLength: 1000, QueueWait: 5 * time.Minute,
 	})
 	if err != nil {
 		t.Fatal(err)
