@@ -75,9 +75,9 @@ func (p *skillParser) parse(content []byte) {
 		return
 	}
 	fields, fault := readHeader(header.text)
-	if fault != nil && repairable(fault) {
+	if fault != nil && repairable(fault) || fault == nil && !describes(fields) {
 		text, repairs := repairHeader(header.text)
-		if again, stillBad := readHeader(text); stillBad == nil {
+		if again, stillBad := readHeader(text); stillBad == nil && (fault != nil || describes(again)) {
 			fields, fault, p.md.Repaired = again, nil, true
 			for _, r := range repairs {
 				p.add(ProblemYAMLRepaired, header.line+r.line, "%s", r.message)
@@ -116,6 +116,12 @@ func readHeader(text string) (yamlValue, *yamlFault) {
 		return yamlValue{}, &yamlFault{ProblemFrontmatterKind, v.line, "it is not a mapping; write it as lines of key: value"}
 	}
 	return v, nil
+}
+
+// describes is false when the description is a list or a mapping, as a sentence with a colon on a line of its own becomes.
+func describes(fields yamlValue) bool {
+	v, _ := fields.at("description")
+	return v.kind != yamlList && v.kind != yamlMap
 }
 
 // repairable tells the faults that quoting can mend from the bounds, which it must not get around.

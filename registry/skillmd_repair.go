@@ -89,34 +89,61 @@ func (r *repairer) entry(i int) int {
 		if indent == 0 {
 			r.inline = m[4] != ""
 		}
-		return r.value(i, indent, m[1]+m[2]+m[3]+": ", fmt.Sprintf("the value of %q", m[3]), m[4])
+		v := repairValue{indent: indent, prefix: m[1] + m[2] + m[3] + ": ", what: fmt.Sprintf("the value of %q", m[3]), text: m[4]}
+		v.mustBeText = indent == 0 && m[3] == "description"
+		return r.value(i, v)
 	}
 	if m := repairItem.FindStringSubmatch(line); m != nil {
-		return r.value(i, len(m[1]), m[1]+m[2], "the list item", m[3])
+		return r.value(i, repairValue{indent: len(m[1]), prefix: m[1] + m[2], what: "the list item", text: m[3]})
 	}
 	return i + 1
 }
 
-// value mends one value: what stands on line i behind prefix, and the lines that continue it.
-func (r *repairer) value(i, indent int, prefix, what, value string) int {
-	value = strings.TrimSpace(value)
+// repairValue is one value: what stands on a line behind its prefix.
+type repairValue struct {
+	indent       int
+	prefix, what string
+	text         string
+	mustBeText   bool // a list or a mapping is not what was meant
+}
+
+// value mends the value on line i with the lines that continue it, and returns the line after it.
+func (r *repairer) value(i int, v repairValue) int {
+	value := strings.TrimSpace(v.text)
+	end, loose := r.continuation(i+1, v.indent)
+	more := r.lines[i+1 : end]
+	fold := foldLines
 	switch {
-	case value == "" || strings.HasPrefix(value, "#"):
-		return i + 1
 	case repairBlock.MatchString(value):
-		return r.skipBlock(i+1, indent)
-	}
-	end, loose := r.continuation(i+1, indent)
-	if !loose && r.readsAlone(value, r.lines[i+1:end]) {
+		if end = r.skipBlock(i+1, v.indent); !r.marginBlock(i+1, end, v.indent) {
+			return end
+		}
+		if value[0] == '|' {
+			fold = joinLines
+		}
+		end, _ = r.continuation(end, v.indent)
+		more, value = r.lines[i+1:end], ""
+	case value == "" && !v.mustBeText, strings.HasPrefix(value, "#"), value == "" && len(more) == 0:
+		return i + 1
+	case !loose && r.readsAlone(value, more, v.mustBeText):
 		return end
 	}
-	folded := unquoteOuter(foldLines(value, r.lines[i+1:end]))
-	r.lines[i] = prefix + quoteYAML(folded)
+	r.lines[i] = v.prefix + quoteYAML(unquoteOuter(fold(value, more)))
 	for j := i + 1; j < end; j++ {
 		r.lines[j] = ""
 	}
-	r.note(i, "%s is not valid YAML; it was read as if it stood in quotes; put it in double quotes", what)
+	r.note(i, "%s is not valid YAML; it was read as if it stood in quotes; put it in double quotes", v.what)
 	return end
+}
+
+// marginBlock reports whether a block scalar has no indented text and its text begins on line end, at the margin.
+func (r *repairer) marginBlock(begin, end, indent int) bool {
+	for _, line := range r.lines[begin:end] {
+		if strings.TrimSpace(line) != "" {
+			return false
+		}
+	}
+	return indent == 0 && end < len(r.lines) && !r.looksLikeEntry(r.lines[end])
 }
 
 // skipBlock returns the line after a block scalar whose key is indented by indent.
@@ -154,7 +181,7 @@ func (*repairer) looksLikeEntry(line string) bool {
 }
 
 // readsAlone reports whether the value is YAML by itself. An alias counts when the header has its anchor.
-func (r *repairer) readsAlone(value string, more []string) bool {
+func (r *repairer) readsAlone(value string, more []string, asText bool) bool {
 	if alias := repairAlias.FindStringSubmatch(value); alias != nil {
 		return strings.Contains(r.header, "&"+alias[1])
 	}
@@ -164,7 +191,10 @@ func (r *repairer) readsAlone(value string, more []string) bool {
 		b.WriteString(" " + line + "\n")
 	}
 	v, fault := readYAML(b.String())
-	return fault == nil && v.kind == yamlMap && len(v.keys) == 1 && v.keys[0] == "k"
+	if fault != nil || v.kind != yamlMap || len(v.keys) != 1 || v.keys[0] != "k" {
+		return false
+	}
+	return !asText || v.items[0].kind != yamlList && v.items[0].kind != yamlMap
 }
 
 // foldLines joins a value and its further lines as YAML folds plain text: a line end is a blank, an empty line a line end.
@@ -185,15 +215,23 @@ func foldLines(value string, more []string) string {
 		b.WriteString(trimmed)
 		empty = 0
 	}
-	return b.String()
+	return strings.TrimSpace(b.String())
 }
 
-// unquoteOuter drops one pair of quotes around s.
+// joinLines joins a value and its further lines as they stand.
+func joinLines(value string, more []string) string {
+	return strings.TrimSpace(value + "\n" + strings.Join(more, "\n"))
+}
+
+// unquoteOuter drops one pair of quotes around s, unless they are two pairs: "a" or "b".
 func unquoteOuter(s string) string {
 	if len(s) < 2 || s[0] != s[len(s)-1] {
 		return s
 	}
 	inner := s[1 : len(s)-1]
+	if at := strings.IndexByte(inner, s[0]); at > 0 && inner[at-1] != ' ' && inner[at-1] != '\\' && (at+1 == len(inner) || strings.IndexByte(" ,.;:)", inner[at+1]) >= 0) {
+		return s
+	}
 	switch s[0] {
 	case '"':
 		return strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n", `\t`, "\t").Replace(inner)

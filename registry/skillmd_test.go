@@ -238,6 +238,14 @@ func TestRepairOfTheWholeHeader(t *testing.T) {
 		"good values kept":     {"name: a\ndescription: x: y\nmetadata: {n: 1, l: [1, two]}\nquoted: \"a: b\" # note", `{"name":"a","description":"x: y","metadata":{"n":1,"l":[1,"two"]},"quoted":"a: b"}`},
 		"alias kept":           {"base: &b v\nname: *b\ndescription: x: y", `{"base":"v","name":"v","description":"x: y"}`},
 		"no-break space":       {"name: a\ndescription: d: e\nmetadata:\n\u00a0 x: y", `{"name":"a","description":"d: e","metadata":{"x":"y"}}`},
+		"text below its key":   {"name: a\ndescription:\n  Multi line: with colon\n  and more\nlicense: MIT", `{"name":"a","description":"Multi line: with colon and more","license":"MIT"}`},
+		"one line below":       {"name: a\ndescription:\n  Use: when\nlicense: MIT", `{"name":"a","description":"Use: when","license":"MIT"}`},
+		"inline list":          {"name: a\ndescription: [TODO]", `{"name":"a","description":"[TODO]"}`},
+		"folded at the margin": {"name: a\ndescription: >\n\nFolded\nmore text\nlicense: MIT", `{"name":"a","description":"Folded more text","license":"MIT"}`},
+		"block at the margin":  {"name: a\ndescription: |\nOne\n\nTwo\nlicense: MIT", `{"name":"a","description":"One\n\nTwo","license":"MIT"}`},
+		"block with tabs":      {"name: a\ndescription: |\n\tone\n\ttwo", `{"name":"a","description":"one\ntwo\n"}`},
+		"two pairs of quotes":  {"name: a\ndescription: d\nwhen:\n- \"a\" or \"b\"\n- *glob*", `{"name":"a","description":"d","when":["\"a\" or \"b\"","*glob*"]}`},
+		"text in brackets":     {"name: a\ndescription: d\nargument-hint: [file] [opts]", `{"name":"a","description":"d","argument-hint":"[file] [opts]"}`},
 		"nested entry":         {"name: a\ndescription: d\nmetadata:\n  x: y: z\n  list:\n    - k: v: w\n      l: m", `{"name":"a","description":"d","metadata":{"x":"y: z","list":[{"k":"v: w","l":"m"}]}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
