@@ -1,17 +1,22 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 	"strconv"
 	"time"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/audit"
 	"github.com/sallyport-dev/sallyport/client"
+	"github.com/sallyport-dev/sallyport/internal/reply"
 )
 
 // auditCommands read the trail.
@@ -103,7 +108,16 @@ func instant(flag, text string) (time.Time, error) {
 }
 
 type auditVerifyCommand struct {
+	File        string `arg:"" help:"An exported trail to check instead, without any server." optional:""`
 	Checkpoints string `help:"Prove the tail against checkpoints kept outside (a file of JSON lines)." placeholder:"FILE"`
+	PublicKey   string `help:"The key that must have signed the checkpoints, in base64; for an exported trail." placeholder:"KEY"`
+}
+
+// Help says what the exit code means.
+func (*auditVerifyCommand) Help() string {
+	return "The exit code is 0 for a trail that is whole and 20 for one that is not. Entries that are missing at the end are only " +
+		"proven by checkpoints that were kept outside the database: the server appends each to checkpoints.jsonl in the data " +
+		"folder and logs it."
 }
 
 func (*auditVerifyCommand) kind() string { return "verification" }
@@ -113,27 +127,56 @@ func (c *auditVerifyCommand) run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	if c.File != "" {
+		return c.verifyFile(a, outside)
+	}
+	if c.PublicKey != "" {
+		return badUsage("--public-key is for an exported trail; a server knows its own key")
+	}
 	return a.withClient(ctx, func(api *client.Client) error {
 		envelope, err := api.VerifyTrail(ctx, outside)
 		if err != nil {
 			return err
 		}
-		if err := show(a, envelope, printVerdict); err != nil {
-			return err
-		}
-		if envelope.Data.Result != "valid" {
-			return reportedError{exitTrailBroken}
-		}
-		return nil
+		return concluded(*envelope.Data, show(a, envelope, printVerdict))
 	})
 }
 
-// exitTrailBroken is the exit code of a verification that found the trail changed: state in the way.
-const exitTrailBroken = 14
+// verifyFile checks an exported trail, here and now.
+func (c *auditVerifyCommand) verifyFile(a *app, outside []audit.Checkpoint) error {
+	evidence := audit.Evidence{Checkpoints: outside}
+	if c.PublicKey != "" {
+		key, err := base64.StdEncoding.DecodeString(c.PublicKey)
+		if err != nil || len(key) != ed25519.PublicKeySize {
+			return invalid("--public-key wants the base64 of an Ed25519 key, as checkpoints carry it")
+		}
+		evidence.PublicKey = key
+	}
+	file, err := os.Open(c.File)
+	if err != nil {
+		return invalid("%s: cannot be opened: %v", c.File, errors.Unwrap(err))
+	}
+	defer func() { _ = file.Close() }()
+	verdict, err := audit.VerifyExport(file, evidence)
+	if err != nil {
+		return err
+	}
+	return concluded(verdict, showOwn(a, sallyport.Success(c.kind(), "", verdict), printVerdict))
+}
+
+// concluded is the outcome of a verification whose verdict was printed. The request succeeded, so a broken trail is an
+// outcome.
+func concluded(v audit.Verdict, err error) error {
+	if err == nil && v.Result != audit.ResultValid {
+		return reportedError{reply.ForClass(sallyport.ClassOutcome).ExitCode}
+	}
+	return err
+}
 
 // maxCheckpoints bounds a file of checkpoints.
 const maxCheckpoints = 8 << 20
 
+// readCheckpoints reads JSON lines. A last line without an end was cut off by a crash and is left out.
 func readCheckpoints(path string) ([]audit.Checkpoint, error) {
 	if path == "" {
 		return nil, nil
@@ -142,22 +185,29 @@ func readCheckpoints(path string) ([]audit.Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
+	if len(data) > maxCheckpoints {
+		return nil, invalid("%s: is over %s; give the newest lines of it", path, bytesText(maxCheckpoints))
+	}
 	checkpoints := []audit.Checkpoint{}
-	for decoder.More() {
+	for line := range bytes.Lines(data) {
+		whole, ended := bytes.CutSuffix(line, []byte("\n"))
+		decoder := json.NewDecoder(bytes.NewReader(whole))
+		decoder.DisallowUnknownFields()
 		var one audit.Checkpoint
-		if err := decoder.Decode(&one); err != nil {
+		switch err := decoder.Decode(&one); {
+		case errors.Is(err, io.EOF):
+		case err == nil:
+			checkpoints = append(checkpoints, one)
+		case ended:
 			return nil, invalid("%s: checkpoint %d cannot be read: %v", path, len(checkpoints)+1, err)
 		}
-		checkpoints = append(checkpoints, one)
 	}
 	return checkpoints, nil
 }
 
 func printVerdict(p *page, v audit.Verdict) {
 	mark := p.green("✓ valid")
-	if v.Result != "valid" {
+	if v.Result != audit.ResultValid {
 		mark = p.red("✗ " + clean(v.Result))
 		if v.Sequence > 0 {
 			mark += fmt.Sprintf(" at entry %d", v.Sequence)
@@ -165,44 +215,4 @@ func printVerdict(p *page, v audit.Verdict) {
 	}
 	p.line("%s  %s checked; %s", mark, plural(int(v.Checked), "entry", "entries"), clean(v.Message))
 	p.line("  %s", p.dim("tail: "+clean(v.Tail)))
-}
-
-type auditExportCommand struct{}
-
-// Help says what is written.
-func (*auditExportCommand) Help() string {
-	return "Each line is one entry, exactly as it is stored, with its hash and the hash of the one before it. Each line is a JSON " +
-		"document of its own, so --json is not for this command."
-}
-
-func (*auditExportCommand) kind() string { return "audit" }
-
-func (c *auditExportCommand) run(ctx context.Context, a *app) error {
-	if a.args.JSON {
-		return badUsage("--json is not for export: every line is a JSON document already")
-	}
-	return a.withClient(ctx, func(api *client.Client) error {
-		out := bufio.NewWriter(a.stdout)
-		after := int64(0)
-		for {
-			envelope, err := api.Entries(ctx, audit.Filter{After: after, Limit: 1000})
-			if err != nil {
-				return err
-			}
-			for _, entry := range envelope.Data.Entries {
-				line, err := json.Marshal(entry)
-				if err != nil {
-					return &sallyport.Error{Op: "cli.export", Code: sallyport.CodeInternal, Err: err}
-				}
-				_, _ = out.Write(append(line, '\n')) // a failed write stays in out until Flush
-			}
-			if after = envelope.Data.NextAfter; after == 0 {
-				break
-			}
-		}
-		if err := out.Flush(); err != nil {
-			return invalid("standard output cannot be written: %v", err)
-		}
-		return nil
-	})
 }

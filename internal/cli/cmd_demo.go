@@ -276,7 +276,7 @@ func (d *demo) trail(ctx context.Context, operator *client.Client) error {
 		return err
 	}
 	d.data.Verdict = *verdict.Data
-	if verdict.Data.Result != "valid" {
+	if verdict.Data.Result != audit.ResultValid {
 		return sallyport.Errorf("cli.demo", sallyport.CodeInternal, "the audit trail is %s", verdict.Data.Result)
 	}
 	d.say("%s, %s hang together", d.page.green("the trail is valid"), plural(int(verdict.Data.Checked), "entry", "entries"))
