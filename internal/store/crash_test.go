@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"github.com/sallyport-dev/sallyport"
@@ -31,7 +32,7 @@ const childVariable = "SALLYPORT_STORE_TEST_CHILD"
 func TestMain(m *testing.M) {
 	switch os.Getenv(childVariable) {
 	case "":
-		os.Exit(m.Run())
+		goleak.VerifyTestMain(m)
 	case "writer":
 		fmt.Fprintln(os.Stderr, childWriter(os.Args[1], os.Args[2]))
 		os.Exit(1)

@@ -88,6 +88,13 @@ func TestOpenRefuses(t *testing.T) {
 			if err != nil {
 				tb.Fatal(err)
 			}
+			if at < 0 {
+				info, err := file.Stat()
+				if err != nil {
+					tb.Fatal(err)
+				}
+				at += info.Size()
+			}
 			if _, err := file.WriteAt([]byte(with), at); err != nil {
 				tb.Fatal(err)
 			}
@@ -113,6 +120,7 @@ func TestOpenRefuses(t *testing.T) {
 		"no database":           {overwrite(0, "#!/bin/sh\necho hello, world\n"), []string{"damaged or is not a Sallyport database", "restore"}},
 		"damaged first page":    {overwrite(100, strings.Repeat("\xa5", 1000)), []string{"damaged", "restore"}},
 		"damaged in the middle": {overwrite(20*4096, strings.Repeat("\xa5", 40*4096)), []string{"damaged", "restore"}},
+		"damaged at the end":    {overwrite(-4096, strings.Repeat("\xa5", 4096)), []string{"damaged", "restore"}},
 		"cut off": {func(tb testing.TB, path string) {
 			tb.Helper()
 			if err := os.Truncate(path, 10*4096); err != nil {

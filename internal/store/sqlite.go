@@ -78,8 +78,7 @@ func openPool(path string, connections int, pragmas ...string) (*sql.DB, error) 
 
 // migrate brings the schema to the newest version, each step in a transaction of its own.
 func migrate(ctx context.Context, db *sql.DB) error {
-	const mark = "PRAGMA application_id = 1397510228" // applicationID
-	if _, err := db.ExecContext(ctx, mark); err != nil {
+	if err := mark(ctx, db); err != nil {
 		return err
 	}
 	provider, err := newProvider(db)
@@ -87,6 +86,16 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return err
 	}
 	_, err = provider.Up(ctx)
+	return err
+}
+
+// mark makes a new file ours before anything else is in it.
+func mark(ctx context.Context, db *sql.DB) error {
+	var id int64
+	if err := db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil || id == applicationID {
+		return err
+	}
+	_, err := db.ExecContext(ctx, "PRAGMA application_id = 1397510228")
 	return err
 }
 

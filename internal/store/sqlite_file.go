@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,7 @@ import (
 
 // checkTime bounds the search for damage when a database is opened. A file too large to be searched in that time is
 // opened all the same: damage shows when the damaged page is read, and blobs are verified whenever they are read.
-const checkTime = 500 * time.Millisecond
+const checkTime = 200 * time.Millisecond
 
 const opOpen = "store.open"
 
@@ -80,10 +81,18 @@ func checkHeader(folder *os.Root, name string, size int64) error {
 	if size == 0 {
 		return nil
 	}
-	const magic = "SQLite format 3\x00"
-	header := make([]byte, len(magic))
-	if _, err := io.ReadFull(file, header); err != nil || string(header) != magic {
+	header := make([]byte, 32)
+	if _, err := io.ReadFull(file, header); err != nil || string(header[:16]) != "SQLite format 3\x00" {
 		return unusable(sentenceDamaged, errors.Join(err, errors.New("no SQLite header")))
+	}
+	// Bytes 28 to 31 are the size in pages. While a write-ahead log waits to be merged, the file may lag behind it.
+	pageSize := int64(binary.BigEndian.Uint16(header[16:]))
+	if pageSize == 1 {
+		pageSize = 1 << 16
+	}
+	wanted := pageSize * int64(binary.BigEndian.Uint32(header[28:]))
+	if log, err := folder.Lstat(name + "-wal"); size < wanted && (err != nil || log.Size() == 0) {
+		return unusable(sentenceDamaged, fmt.Errorf("%d bytes, of which %d are there", wanted, size))
 	}
 	return nil
 }

@@ -310,6 +310,7 @@ func TestSnapshotsShareConnections(t *testing.T) {
 	wg.Wait()
 }
 
+// A read that is given up is CANCELED, or late, never a fault of the database.
 func TestReadIsCancelled(t *testing.T) {
 	t.Parallel()
 	s := openForTest(t, Config{})
@@ -317,6 +318,22 @@ func TestReadIsCancelled(t *testing.T) {
 	cancel()
 	_, err := s.Skill(ctx, "t", "s")
 	if sallyport.CodeOf(err) != sallyport.CodeCanceled {
-		t.Errorf("got %v, want CANCELED", err)
+		t.Errorf("before it began: got %v, want CANCELED", err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	const endless = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000000) SELECT `
+	_, _, err = one(ctx, s.reader.session(), scalar[int64], endless+`SUM(i) FROM n`)
+	if code := sallyport.CodeOf(s.fault("x", err)); code != sallyport.CodeDeadlineExceeded {
+		t.Errorf("in the middle: got %v, want DEADLINE_EXCEEDED", err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = all(ctx, s.reader.session(), scalar[int64], endless+`i FROM n WHERE i % 1000000 = 0`)
+	if code := sallyport.CodeOf(s.fault("x", err)); code != sallyport.CodeDeadlineExceeded {
+		t.Errorf("between two rows: got %v, want DEADLINE_EXCEEDED", err)
+	}
+	if got := rows(t, s); got != 0 {
+		t.Errorf("a read afterwards: got %d rows", got)
 	}
 }

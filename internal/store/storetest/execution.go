@@ -362,14 +362,15 @@ func artifacts(t *trial, b Backend) {
 	open(t, b, e)
 	e.Status, e.ExitCode, e.Artifacts = sallyport.StatusSuccess, pointer(0), []sallyport.Artifact{one, two}
 	for name, files := range map[string][]sallyport.ArtifactFile{
-		"a file is missing":   {oneFile},
-		"a file too many":     {oneFile, twoFile, {Path: "more"}},
-		"one file twice":      {oneFile, oneFile},
-		"another content":     {oneFile, {Path: "empty", Content: []byte("x")}},
-		"another path":        {oneFile, {Path: "Empty"}},
-		"nothing but names":   {{Path: "out/ä.csv"}, {Path: "empty"}},
-		"no files whatever":   nil,
-		"the same path twice": {twoFile, {Path: "empty"}},
+		"a file is missing":    {oneFile},
+		"a file too many":      {oneFile, twoFile, {Path: "more"}},
+		"one file twice":       {oneFile, oneFile},
+		"another content":      {oneFile, {Path: "empty", Content: []byte("x")}},
+		"content of that size": {{Path: "out/ä.csv", Content: []byte("A,b\x00\xff")}, twoFile},
+		"another path":         {oneFile, {Path: "Empty"}},
+		"nothing but names":    {{Path: "out/ä.csv"}, {Path: "empty"}},
+		"no files whatever":    nil,
+		"the same path twice":  {twoFile, {Path: "empty"}},
 	} {
 		err := b.Close(ctx, tenant, e, files, entry(sallyport.ActionScriptFinished, "1"))
 		if sallyport.CodeOf(err) != sallyport.CodeInternal {
