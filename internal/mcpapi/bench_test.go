@@ -13,7 +13,9 @@ import (
 
 // BenchmarkCall is what the surface itself costs: one tool call through the HTTP handler, to a service that does nothing.
 func BenchmarkCall(b *testing.B) {
-	skills := &fakeSkills{list: func(sallyport.Principal, registry.ListRequest) (registry.ListResult, error) { return registry.ListResult{}, nil }}
+	skills := &fakeSkills{list: func(sallyport.Principal, registry.ListRequest) (registry.ListResult, error) {
+		return registry.ListResult{}, nil
+	}}
 	handler := mcpapi.New(mcpapi.Config{Skills: skills}).Handler(as(alice()))
 	body := callBody(modern, recall, `{"query":"x"}`)
 	b.ReportAllocs()

@@ -275,26 +275,32 @@ func sameJSON(t *testing.T) cmp.Option {
 	return cmp.Comparer(func(a, b json.RawMessage) bool { return cmp.Equal(decode(a), decode(b)) })
 }
 
-// outputSchema compiles the output schema that tools/list shows.
-func outputSchema(t *testing.T, tool string) *jsonschema.Schema {
-	t.Helper()
-	for _, shown := range listedTools(t) {
-		if shown.Name != tool {
-			continue
-		}
+// outputSchemas compiles the output schemas that tools/list shows, once for all tests.
+var outputSchemas = sync.OnceValues(func() (map[string]*jsonschema.Schema, error) {
+	tools, err := listTools()
+	schemas := map[string]*jsonschema.Schema{}
+	for _, tool := range tools {
+		document, unread := jsonschema.UnmarshalJSON(bytes.NewReader(tool.OutputSchema))
 		compiler := jsonschema.NewCompiler()
 		compiler.AssertFormat()
-		if err := compiler.AddResource("mem:///schema", mustDecode(t, shown.OutputSchema)); err != nil {
-			t.Fatal(err)
-		}
-		schema, err := compiler.Compile("mem:///schema")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return schema
+		unread = errors.Join(unread, compiler.AddResource("mem:///schema", document))
+		schema, uncompiled := compiler.Compile("mem:///schema")
+		err = errors.Join(err, unread, uncompiled)
+		schemas[tool.Name] = schema
 	}
-	t.Fatalf("tools/list has no %s", tool)
-	return nil
+	return schemas, err
+})
+
+func outputSchema(t *testing.T, tool string) *jsonschema.Schema {
+	t.Helper()
+	schemas, err := outputSchemas()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if schemas[tool] == nil {
+		t.Fatalf("tools/list has no %s", tool)
+	}
+	return schemas[tool]
 }
 
 type listedTool struct {
@@ -309,14 +315,29 @@ type listedTool struct {
 // listedTools is tools/list as a client sees it.
 func listedTools(t *testing.T) []listedTool {
 	t.Helper()
-	answers := newFixture(t).stdio(t, alice(), initializeLine, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
-	var m struct {
-		Result struct {
-			Tools []listedTool `json:"tools"`
-		} `json:"result"`
-	}
-	if err := json.Unmarshal(answers["2"], &m); err != nil {
+	tools, err := listTools()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return m.Result.Tools
+	return tools
+}
+
+func listTools() ([]listedTool, error) {
+	var out bytes.Buffer
+	in := initializeLine + "\n" + `{"jsonrpc":"2.0","id":2,"method":"tools/list"}` + "\n"
+	if err := mcpapi.New(mcpapi.Config{}).ServeStdio(context.Background(), alice(), strings.NewReader(in), &out); err != nil {
+		return nil, err
+	}
+	for line := range bytes.Lines(out.Bytes()) {
+		var m struct {
+			ID     int `json:"id"`
+			Result struct {
+				Tools []listedTool `json:"tools"`
+			} `json:"result"`
+		}
+		if err := json.Unmarshal(line, &m); err != nil || m.ID == 2 {
+			return m.Result.Tools, err
+		}
+	}
+	return nil, errors.New("tools/list was not answered")
 }
