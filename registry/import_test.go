@@ -531,6 +531,7 @@ func TestImportPlaces(t *testing.T) {
 		"long message":      {registry.ImportOptions{Message: strings.Repeat("x", 5000)}, sallyport.CodeInvalidArgument},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			_, err := b.Import(t.Context(), carol, files, test.opts)
 			wantCode(t, err, test.code)
 		})
@@ -567,7 +568,7 @@ func TestImportUnreadableFolder(t *testing.T) {
 	if err := os.Chmod(locked, 0); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.Chmod(locked, 0o700) }) //nolint:gosec // a folder
+	t.Cleanup(func() { _ = os.Chmod(locked, 0o700) })
 	report := newBench(t).imports(t, openFolder(t, root), registry.ImportOptions{})
 	want := 1
 	if os.Geteuid() == 0 {

@@ -96,6 +96,7 @@ func TestResolveRevision(t *testing.T) {
 		"unknown":                      {"nope", "", sallyport.CodeRevisionNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			revision, err := b.ResolveRevision(t.Context(), alice, skill, test.id)
 			wantCode(t, err, test.code)
 			if err != nil {
@@ -122,9 +123,15 @@ func TestResolveRevision(t *testing.T) {
 	wantCode(t, err, sallyport.CodeAccessDenied)
 	_, err = b.ResolveRevision(t.Context(), alice, sallyport.Skill{TenantID: "acme", TeamID: "eng"}, "")
 	wantCode(t, err, sallyport.CodeRevisionNotFound)
-	// A byte that changed in the store is not handed out.
-	b.store.revisions[skill.ID][0].Components[0].Content[0] ^= 1
-	_, err = b.ResolveRevision(t.Context(), alice, skill, one.Revision.ID)
+}
+
+// A byte that changed in the store is not handed out.
+func TestResolveRevisionChecksBytes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	saved := b.save(t, alice, registry.SaveRequest{Files: []registry.File{file("SKILL.md", skillMD("pdf"))}})
+	b.store.revisions[saved.Skill.ID][0].Components[0].Content[0] ^= 1
+	_, err := b.ResolveRevision(t.Context(), alice, saved.Skill, "")
 	wantCode(t, err, sallyport.CodeInternal)
 }
 
@@ -306,6 +313,7 @@ func TestScopes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			allowed, denied := reader, writer
 			if strings.HasPrefix(name, "write") {
 				allowed, denied = writer, reader

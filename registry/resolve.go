@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/sallyport-dev/sallyport"
 )
@@ -66,22 +67,15 @@ func (s *Service) resolveSlug(ctx context.Context, p sallyport.Principal, ref sa
 		return found, nil
 	}
 	slices.Sort(teams)
+	names := make([]string, len(teams))
+	for i, team := range teams {
+		names[i] = string(team)
+	}
 	return sallyport.Skill{}, &sallyport.Error{
 		Op: opResolve, Code: sallyport.CodeSkillAmbiguous,
-		Message: "the slug names a skill in more than one team (" + joinTeams(teams) + "); send team_id",
+		Message: "the slug names a skill in more than one team (" + strings.Join(names, ", ") + "); send team_id",
 		Details: map[string]any{"teams": teams},
 	}
-}
-
-func joinTeams(teams []sallyport.TeamID) string {
-	text := ""
-	for i, team := range teams {
-		if i > 0 {
-			text += ", "
-		}
-		text += string(team)
-	}
-	return text
 }
 
 // ResolveRevision returns the named revision of skill, else the published, else the latest, with its manifest

@@ -116,7 +116,7 @@ func TestSaveRefusals(t *testing.T) {
 		"expects a ghost":     {alice, registry.SaveRequest{Files: []registry.File{md}, ExpectedRevisionID: "r1"}, sallyport.CodeSkillNotFound, ""},
 		"unknown id":          {alice, registry.SaveRequest{Ref: sallyport.SkillRef{SkillID: "s1"}, Files: []registry.File{md}}, sallyport.CodeAccessDenied, ""},
 		"id and create only":  {alice, registry.SaveRequest{Ref: sallyport.SkillRef{SkillID: "s1"}, CreateOnly: true, Files: []registry.File{md}}, sallyport.CodeInvalidArgument, ""},
-		"bad settings":        {alice, registry.SaveRequest{Files: []registry.File{md, file("sallyport.yaml", "scritps: {}")}}, sallyport.CodeSkillInvalid, "sallyport.yaml line 1"},
+		"bad settings":        {alice, registry.SaveRequest{Files: []registry.File{md, file("sallyport.yaml", "script: {}")}}, sallyport.CodeSkillInvalid, "sallyport.yaml line 1"},
 		"bad schema":          {alice, registry.SaveRequest{Files: []registry.File{md, {Path: "scripts/a.py", Script: &sallyport.ScriptSettings{InputSchema: []byte(`{"type":"nope"}`)}}}}, sallyport.CodeSkillInvalid, "schema"},
 		"schema is no JSON":   {alice, registry.SaveRequest{Files: []registry.File{md, {Path: "scripts/a.py", Script: &sallyport.ScriptSettings{InputSchema: []byte(`{"a":1,"a":2}`)}}}}, sallyport.CodeInvalidArgument, "input_schema"},
 		"too many files":      {alice, registry.SaveRequest{Files: append([]registry.File{md}, manyFiles(512)...)}, sallyport.CodeSkillTooLarge, "513"},
@@ -294,6 +294,34 @@ func TestSavePlaces(t *testing.T) {
 	}
 	_, err := b.Save(t.Context(), alice, registry.SaveRequest{Ref: sallyport.SkillRef{SkillID: inTeam.Skill.ID}, Personal: true, Files: files})
 	wantCode(t, err, sallyport.CodeInvalidArgument)
+}
+
+// A name that is no slug is kept as it is, with a slug derived from it; only what other readers stumble over is a problem.
+func TestSaveProblems(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		name, slug, wantSlug string
+		codes                []string
+	}{
+		"plain":        {"pdf", "", "pdf", []string{}},
+		"blanks":       {"PDF Tools", "", "pdf-tools", []string{"warning NAME_CHARACTERS"}},
+		"Chinese":      {"技能", "", registry.Slug("技能"), []string{"warning NAME_NOT_ASCII"}},
+		"another slug": {"pdf", "other", "other", []string{"warning NAME_NOT_DIRECTORY"}},
+		"no name":      {"", "pdf", "pdf", []string{"warning NAME_MISSING"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			saved := newBench(t).save(t, alice, registry.SaveRequest{
+				Ref: sallyport.SkillRef{Slug: test.slug}, Files: []registry.File{file("SKILL.md", string(registry.ComposeSkillMD(test.name, "d", "")))},
+			})
+			if saved.Skill.Slug != test.wantSlug {
+				t.Errorf("slug %q, want %q", saved.Skill.Slug, test.wantSlug)
+			}
+			if diff := cmp.Diff(test.codes, codes(saved.Problems)); diff != "" {
+				t.Errorf("problems (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 func TestSaveArchived(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sallyport-dev/sallyport"
@@ -69,15 +70,15 @@ func section(root yamlValue, key string) (map[string]yamlValue, bool) {
 func mapOf(entries map[string]yamlValue) yamlValue {
 	v := yamlValue{kind: yamlMap}
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
-		v.set(name, entries[name])
+		setKey(&v, name, entries[name])
 	}
 	return v
 }
 
 func sectionsForm(kinds, scripts map[string]yamlValue) json.RawMessage {
 	v := yamlValue{kind: yamlMap}
-	v.set("kinds", mapOf(kinds))
-	v.set("scripts", mapOf(scripts))
+	setKey(&v, "kinds", mapOf(kinds))
+	setKey(&v, "scripts", mapOf(scripts))
 	return v.jsonForm()
 }
 
@@ -120,10 +121,10 @@ func declareFile(kinds, scripts map[string]yamlValue, f File, content []byte) er
 func scriptValue(s sallyport.ScriptSettings, inferredRuntime string) (yamlValue, error) {
 	v := yamlValue{kind: yamlMap}
 	if s.Runtime != "" && s.Runtime != inferredRuntime {
-		v.set("runtime", yamlValue{kind: yamlText, text: s.Runtime})
+		setKey(&v, "runtime", yamlValue{kind: yamlText, text: s.Runtime})
 	}
 	if s.Input != "" && s.Input != sallyport.InputStdin {
-		v.set("input", yamlValue{kind: yamlText, text: string(s.Input)})
+		setKey(&v, "input", yamlValue{kind: yamlText, text: string(s.Input)})
 	}
 	for _, part := range []struct {
 		key  string
@@ -136,7 +137,7 @@ func scriptValue(s sallyport.ScriptSettings, inferredRuntime string) (yamlValue,
 		if err != nil {
 			return yamlValue{}, sallyport.Errorf("registry.save", sallyport.CodeInvalidArgument, "%s is not plain JSON: %s", part.key, sallyport.Public(err).Message)
 		}
-		v.set(part.key, value)
+		setKey(&v, part.key, value)
 	}
 	if !s.Limits.IsZero() {
 		form, err := s.Limits.MarshalJSON()
@@ -147,14 +148,14 @@ func scriptValue(s sallyport.ScriptSettings, inferredRuntime string) (yamlValue,
 		if err != nil {
 			return yamlValue{}, err
 		}
-		v.set("limits", limits)
+		setKey(&v, "limits", limits)
 	}
 	if len(s.Secrets) > 0 {
 		list := yamlValue{kind: yamlList}
 		for _, name := range slices.Sorted(slices.Values(s.Secrets)) {
 			list.items = append(list.items, yamlValue{kind: yamlText, text: name})
 		}
-		v.set("secrets", list)
+		setKey(&v, "secrets", list)
 	}
 	return v, nil
 }
@@ -162,9 +163,9 @@ func scriptValue(s sallyport.ScriptSettings, inferredRuntime string) (yamlValue,
 // writeSettings replaces sallyport.yaml, or drops it when nothing is left to say. The text is checked to read back.
 func writeSettings(files map[string]stagedFile, root yamlValue, kinds, scripts map[string]yamlValue) error {
 	for key, entries := range map[string]map[string]yamlValue{"kinds": kinds, "scripts": scripts} {
-		root.remove(key)
+		removeKey(&root, key)
 		if len(entries) > 0 {
-			root.set(key, mapOf(entries))
+			setKey(&root, key, mapOf(entries))
 		}
 	}
 	root = sortedMap(root)
@@ -251,7 +252,7 @@ func decodeValue(decoder *json.Decoder) (yamlValue, error) {
 	case nil:
 		return yamlValue{kind: yamlNull}, nil
 	case bool:
-		return yamlValue{kind: yamlBool, text: fmt.Sprint(t)}, nil
+		return yamlValue{kind: yamlBool, text: strconv.FormatBool(t)}, nil
 	case string:
 		return yamlValue{kind: yamlText, text: t}, nil
 	case json.Number:

@@ -80,7 +80,7 @@ func TestSettingsRefusals(t *testing.T) {
 		"not UTF-8":             {"kinds: \xff", "SETTINGS_INVALID", 0, "UTF-8"},
 		"too large":             {"# " + strings.Repeat("x", 300<<10), "SETTINGS_INVALID", 0, "bytes"},
 		"duplicate key":         {"kinds: {}\nkinds: {}", "YAML_DUPLICATE_KEY", 2, "kinds"},
-		"unknown key":           {"kinds: {}\nscritps: {}", "SETTINGS_INVALID", 2, "scritps"},
+		"unknown key":           {"kinds: {}\nscript: {}", "SETTINGS_INVALID", 2, "script"},
 		"kinds is a list":       {"kinds: [a]", "SETTINGS_INVALID", 1, "mapping"},
 		"unknown kind":          {"kinds:\n  a.txt: tool", "SETTINGS_INVALID", 2, "kind"},
 		"unknown path":          {"kinds:\n  b.txt: document", "SETTINGS_UNKNOWN_PATH", 2, "b.txt"},

@@ -80,11 +80,11 @@ func (*skillParser) skipBeforeFence(text string) (offset, line int) {
 		if !found {
 			break
 		}
-		end := strings.Index(comment, "-->")
-		if end < 0 {
+		_, after, closed := strings.Cut(comment, "-->")
+		if !closed {
 			return 0, 1
 		}
-		rest = comment[end+len("-->"):]
+		rest = after
 	}
 	for {
 		first, after, more := strings.Cut(rest, "\n")

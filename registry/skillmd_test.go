@@ -364,3 +364,23 @@ func FuzzParseSkillMD(f *testing.F) {
 		}
 	})
 }
+
+// Headers made to be slow are read, or refused, at once.
+func TestHostileHeadersAreQuick(t *testing.T) {
+	t.Parallel()
+	fill := func(s string) string { return strings.Repeat(s, 60_000/len(s)) }
+	for name, header := range map[string]string{
+		"broken entries": fill("k: v: w\n"), "open quotes": "a: b: c\n" + fill("k: \"\n"), "items": fill("- a: b: c\n"), "anchors": fill("&a "),
+		"brackets": fill("["), "braces": fill("{a: "), "commas": "[" + fill("a,"), "questions": fill("? "), "loose lines": "a: b: c\n" + fill("x\n"),
+		"line separators": fill("\u2028\ue000"), "aliases": "a: &a [" + fill("x,") + "]\nb: [" + strings.Repeat("*a,", 60) + "]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			begun := time.Now()
+			registry.ParseSkillMD([]byte("---\n"+header+"\n---\n"), "")
+			if took := time.Since(begun); took > 10*time.Second { // milliseconds, but for a machine under load
+				t.Errorf("took %v", took)
+			}
+		})
+	}
+}

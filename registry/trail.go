@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"encoding/json"
-	"log/slog"
 	"maps"
 	"time"
 
@@ -37,7 +36,7 @@ func (s *Service) record(ctx context.Context, p sallyport.Principal, action sall
 	}
 	if err != nil {
 		s.cfg.Logger.ErrorContext(ctx, "audit entry not written",
-			slog.String("action", string(action)), slog.String("skill_id", string(skill.ID)), slog.String("error", err.Error()))
+			"action", action, "skill_id", skill.ID, "error", err)
 	}
 }
 

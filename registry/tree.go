@@ -17,7 +17,7 @@ type Tree interface {
 	// Entries lists every entry below the root, in path order. Directories may be absent.
 	Entries(ctx context.Context) ([]TreeEntry, error)
 	// ReadFile reads a regular file that Entries listed, at most limit bytes plus one.
-	ReadFile(ctx context.Context, path string, limit int64) ([]byte, error)
+	ReadFile(ctx context.Context, name string, limit int64) ([]byte, error)
 	Close() error
 }
 

@@ -90,7 +90,7 @@ func (t *TarTree) ReadFile(ctx context.Context, name string, limit int64) ([]byt
 		return nil, sallyport.Errorf("registry.tar", sallyport.CodeInvalidArgument, "the file cannot be read: it was not unpacked")
 	}
 	content := make([]byte, min(at.size, limit+1))
-	if _, err := t.spool.ReadAt(content, at.offset); err != nil && !(errors.Is(err, io.EOF) && len(content) == 0) {
+	if _, err := t.spool.ReadAt(content, at.offset); err != nil && (len(content) > 0 || !errors.Is(err, io.EOF)) {
 		return nil, &sallyport.Error{Op: "registry.tar", Code: sallyport.CodeInternal, Err: err}
 	}
 	return content, nil
@@ -178,7 +178,7 @@ func (t *TarTree) add(archive *tar.Reader, header *tar.Header, offset int64) (in
 		return offset, nil
 	}
 	shown, fault := checkEncoding(name)
-	entry := TreeEntry{Path: shown, Type: EntryOther, Mode: uint32(fs.FileMode(header.Mode).Perm()), Fault: fault} //nolint:gosec // nine bits
+	entry := TreeEntry{Path: shown, Type: EntryOther, Mode: uint32(fs.FileMode(header.Mode).Perm()), Fault: fault}
 	if said := header.PAXRecords[faultRecord]; said != "" {
 		entry.Fault = shorten(printable(said))
 	}

@@ -282,10 +282,10 @@ func TestOpenTar(t *testing.T) {
 		"file ../up", "file /abs", "dir a", "file a/SKILL.md", "other a/dev", "file a/empty", `file a/gbk\xd6\xd0 !`, "file a/hard", "symlink a/link -> SKILL.md",
 		"file a/lost !", "other a/pipe",
 	}
-	for name, bytes := range map[string][]byte{"tar": content, "tar.gz": gzipped(t, content)} {
+	for name, archive := range map[string][]byte{"tar": content, "tar.gz": gzipped(t, content)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			opened := openTar(t, bytes)
+			opened := openTar(t, archive)
 			if diff := cmp.Diff(want, listing(t, opened)); diff != "" {
 				t.Errorf("listing (-want +got):\n%s", diff)
 			}

@@ -129,7 +129,7 @@ var errNoSource = errors.New("it is neither a folder nor a SKILL.md nor a tar, t
 
 // openArchive opens an archive of this host, told by its first bytes.
 func openArchive(name string, size int64) (Tree, error) {
-	file, err := os.Open(name) //nolint:gosec // the operator named this path
+	file, err := os.Open(name) // the operator named this path
 	if err != nil {
 		return nil, &sallyport.Error{Op: "registry.upload", Code: sallyport.CodeInvalidArgument, Message: "the file cannot be opened: " + reason(err), Err: err}
 	}

@@ -23,8 +23,6 @@ type yamlFault struct {
 	message string
 }
 
-func (f *yamlFault) Error() string { return fmt.Sprintf("line %d: %s", f.line, f.message) }
-
 // readYAML reads exactly one YAML document, at most its bounds large, by the core schema of YAML 1.2: merge keys and
 // time stamps are plain text, duplicate keys are refused, tags other than the core ones are ignored. An empty text is null.
 func readYAML(text string) (yamlValue, *yamlFault) {

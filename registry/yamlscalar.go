@@ -32,7 +32,7 @@ func resolvePlain(source string) (yamlKind, string) {
 	if len(source) > maxNumberLength {
 		return yamlText, source
 	}
-	number := ""
+	var number string
 	switch {
 	case coreInteger.MatchString(source):
 		number = integerForm(strings.TrimPrefix(source, "+"), 10)

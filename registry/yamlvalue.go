@@ -46,8 +46,8 @@ func (v yamlValue) at(key string) (yamlValue, bool) {
 	return yamlValue{}, false
 }
 
-// set replaces or appends key in a map.
-func (v *yamlValue) set(key string, item yamlValue) {
+// setKey replaces or appends key in a map.
+func setKey(v *yamlValue, key string, item yamlValue) {
 	for i, k := range v.keys {
 		if k == key {
 			v.items[i] = item
@@ -59,8 +59,8 @@ func (v *yamlValue) set(key string, item yamlValue) {
 	v.items = append(v.items, item)
 }
 
-// remove takes key out of a map.
-func (v *yamlValue) remove(key string) {
+// removeKey takes key out of a map.
+func removeKey(v *yamlValue, key string) {
 	for i, k := range v.keys {
 		if k == key {
 			v.keys = append(v.keys[:i:i], v.keys[i+1:]...)
