@@ -20,7 +20,7 @@ import (
 const maxUploadFileBytes = defaultTreeFileBytes
 
 // WriteTar writes folders and files of this host as one tar stream that [OpenTar] reads. Every path becomes a folder of its own
-// at the top, named after its last element (and -2, -3 where two are equal). A path may be a folder, a SKILL.md, which stands
+// at the top, named after its last element; where two are equal the later ones go into folders 2, 3 and so on. A path may be a folder, a SKILL.md, which stands
 // for the folder that holds it, or a tar, tar.gz or zip, which is unpacked. Symbolic links stay links, those into their
 // own folder made relative, so that whoever reads the stream decides. What cannot be read is an entry that says why.
 // Nothing is written before every path was looked at; a bad path is INVALID_ARGUMENT, an archive with a path that
@@ -35,7 +35,6 @@ func WriteTar(ctx context.Context, w io.Writer, paths []string) error {
 	if len(paths) == 0 {
 		return sallyport.Errorf("registry.upload", sallyport.CodeInvalidArgument, "no path was given; name a folder, a SKILL.md or an archive")
 	}
-	taken := map[string]bool{}
 	for _, name := range paths {
 		s, err := openSource(name)
 		if err != nil {
@@ -51,13 +50,9 @@ func WriteTar(ctx context.Context, w io.Writer, paths []string) error {
 				return unsafeEntry("registry.upload", entry.Path)
 			}
 		}
-		base := s.base
-		for n := 2; taken[foldPath(s.base)]; n++ {
-			s.base = base + "-" + strconv.Itoa(n)
-		}
-		taken[foldPath(s.base)] = true
 		sources[len(sources)-1] = s
 	}
+	separate(sources)
 	archive := tar.NewWriter(w)
 	for _, s := range sources {
 		for _, entry := range s.entries {
@@ -67,6 +62,24 @@ func WriteTar(ctx context.Context, w io.Writer, paths []string) error {
 		}
 	}
 	return archive.Close()
+}
+
+// separate gives every source a place of its own. The last element of it stays, as the name of a skill should equal it.
+func separate(sources []source) {
+	taken := map[string]bool{}
+	for _, s := range sources {
+		taken[foldPath(s.base)] = true
+	}
+	seen := map[string]bool{}
+	n := 1
+	for i, s := range sources {
+		if seen[foldPath(s.base)] {
+			for n++; taken[strconv.Itoa(n)]; n++ {
+			}
+			sources[i].base = strconv.Itoa(n) + "/" + s.base
+		}
+		seen[foldPath(s.base)] = true
+	}
 }
 
 // source is one path of an upload. file is held open for a zip.

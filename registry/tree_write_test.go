@@ -29,15 +29,15 @@ func TestWriteTar(t *testing.T) {
 	root := folder(t, map[string]string{
 		"skills/pdf/SKILL.md": skillMD("pdf"), "skills/pdf/lib/c.py": "common", "skills/pdf/c.py": "-> lib/c.py", "skills/pdf/abs.py": "-> ROOT/skills/pdf/lib/c.py",
 		"skills/pdf/out": "-> /etc/passwd", "skills/.git/config": "x", "skills/a.pyc": "big", "skills/gb\xd6\xd0": "x", "skills/empty/": "",
-		"other/skills/csv/SKILL.md": skillMD("csv"),
+		"other/skills/csv/SKILL.md": skillMD("csv"), "2/x": "x",
 	})
 	if err := mkfifo(filepath.Join(root, "skills", "pipe")); err != nil {
 		t.Fatal(err)
 	}
-	got := listing(t, written(t, filepath.Join(root, "skills"), filepath.Join(root, "other", "skills"), filepath.Join(root, "skills", "pdf", "SKILL.md")))
+	got := listing(t, written(t, filepath.Join(root, "skills"), filepath.Join(root, "other", "skills"), filepath.Join(root, "skills", "pdf", "SKILL.md"), filepath.Join(root, "2")))
 	want := []string{
-		"file pdf/SKILL.md", "symlink pdf/abs.py -> lib/c.py", "symlink pdf/c.py -> lib/c.py", "file pdf/lib/c.py", "symlink pdf/out -> /etc/passwd",
-		"file skills-2/csv/SKILL.md", "dir skills/.git", "file skills/a.pyc", `file skills/gb\xd6\xd0 !`, "file skills/pdf/SKILL.md", "symlink skills/pdf/abs.py -> lib/c.py",
+		"file 2/x", "file 3/skills/csv/SKILL.md", "file pdf/SKILL.md", "symlink pdf/abs.py -> lib/c.py", "symlink pdf/c.py -> lib/c.py", "file pdf/lib/c.py", "symlink pdf/out -> /etc/passwd",
+		"dir skills/.git", "file skills/a.pyc", `file skills/gb\xd6\xd0 !`, "file skills/pdf/SKILL.md", "symlink skills/pdf/abs.py -> lib/c.py",
 		"symlink skills/pdf/c.py -> lib/c.py", "file skills/pdf/lib/c.py", "symlink skills/pdf/out -> /etc/passwd", "other skills/pipe",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
