@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/internal/argschema"
 )
 
 // argumentSchemaGate: input_args and argv fit what the script declares. Schemas are JSON Schema 2020-12 with every keyword;
@@ -106,7 +106,7 @@ func checkArgv(settings sallyport.ScriptSettings, c *sallyport.Candidate) []faul
 
 // validate returns the faults of instance under schema. A schema that does not compile fails closed.
 func validate(root string, schema, instance json.RawMessage) []fault {
-	compiled, err := Compile(schema)
+	compiled, err := argschema.Compile(schema)
 	if err != nil {
 		return []fault{{root, "the script's own schema is not valid, so nothing fits it"}}
 	}
@@ -141,27 +141,4 @@ func leaves(root string, e *jsonschema.ValidationError, faults []fault) []fault 
 		faults = leaves(root, cause, faults)
 	}
 	return faults
-}
-
-// Compile compiles a JSON Schema, 2020-12 unless it names another draft. Remote references do not load.
-func Compile(schema json.RawMessage) (*jsonschema.Schema, error) {
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		return nil, err
-	}
-	compiler := jsonschema.NewCompiler()
-	compiler.DefaultDraft(jsonschema.Draft2020)
-	compiler.UseLoader(noLoader{})
-	compiler.AssertFormat()
-	const name = "schema.json"
-	if err := compiler.AddResource(name, document); err != nil {
-		return nil, err
-	}
-	return compiler.Compile(name)
-}
-
-type noLoader struct{}
-
-func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("remote reference %q is not loaded", url)
 }
