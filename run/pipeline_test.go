@@ -184,7 +184,7 @@ func TestRequestIsExact(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	req := request()
-	req.Args = json.RawMessage(`{ "n": 12345678901234567890.10 }`)
+	req.Args = json.RawMessage(`{ "n": 12345678901234567890.10, "far": 1e400 }`)
 	req.Argv = []string{"--x", "a b", ""}
 	req.Files = []sallyport.InputFile{{Name: "in/a.csv", Content: []byte("1,2")}}
 	req.TraceParent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -201,6 +201,12 @@ func TestRequestIsExact(t *testing.T) {
 	}
 	if e.Status != sallyport.StatusSuccess || e.GrantID != "g1" || e.TraceID != "4bf92f3577b34da6a3ce929d0e0e4736" {
 		t.Errorf("got status %q grant %q trace %q", e.Status, e.GrantID, e.TraceID)
+	}
+	var detail struct {
+		InputArgs string `json:"input_args"`
+	}
+	if err := json.Unmarshal(w.ledger.entries[0].Detail, &detail); err != nil || detail.InputArgs != string(req.Args) {
+		t.Errorf("recorded arguments: got %q (%v), want %q", detail.InputArgs, err, req.Args)
 	}
 	if want := []sallyport.Action{sallyport.ActionScriptRun, sallyport.ActionScriptFinished}; !slices.Equal(w.ledger.actions(), want) {
 		t.Errorf("audit: got %q, want %q", w.ledger.actions(), want)

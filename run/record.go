@@ -67,7 +67,8 @@ func (s *Service) runEntry(e sallyport.Execution, c *sallyport.Candidate) sallyp
 	return s.entry(sallyport.ActionScriptRun, e.PrincipalID, e.Slug+"/"+e.ScriptPath, e.ID, map[string]any{
 		"skill_id": e.SkillID, "revision_id": e.RevisionID, "digest": e.RevisionDigest, "script": e.ScriptPath,
 		"runtime": e.Runtime, "grant_id": e.GrantID, "executor": e.Isolation.Executor, "limits": e.Limits,
-		"input_args": s.cfg.Mask(c.Args), "argv": s.maskArgv(c.Argv), "files": files, "trace_id": e.TraceID,
+		// As text: the canonical form of an entry would round large numbers, and refuse those beyond a double.
+		"input_args": string(s.cfg.Mask(c.Args)), "argv": s.maskArgv(c.Argv), "files": files, "trace_id": e.TraceID,
 	})
 }
 
