@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -50,65 +51,70 @@ func post(path string, query url.Values, body any) (request, error) {
 // said, if it said anything.
 func call[T any](ctx context.Context, c *Client, req request) (sallyport.Envelope[T], error) {
 	var envelope sallyport.Envelope[T]
-	resp, body, err := c.send(ctx, req)
+	got, err := c.send(ctx, req)
 	if err != nil {
 		return envelope, err
 	}
-	if !isEnvelope(resp) {
-		return envelope, strange(resp)
+	if !got.isEnvelope() {
+		return envelope, got.strange()
 	}
-	if err := json.Unmarshal(body, &envelope); err != nil {
+	if err := json.Unmarshal(got.body, &envelope); err != nil {
 		return envelope, &sallyport.Error{Op: "client", Code: sallyport.CodeInternal, Err: err}
 	}
 	if c.cfg.Received != nil {
-		c.cfg.Received(bytes.TrimRight(body, "\n"))
+		c.cfg.Received(bytes.TrimRight(got.body, "\n"))
 	}
 	switch {
-	case envelope.Error != nil && (envelope.Data == nil || resp.StatusCode >= http.StatusBadRequest):
-		return envelope, public(envelope.Error, resp.StatusCode)
-	case envelope.Data == nil || resp.StatusCode >= http.StatusMultipleChoices:
-		return envelope, strange(resp)
+	case envelope.Error != nil && (envelope.Data == nil || got.status >= http.StatusBadRequest):
+		return envelope, public(envelope.Error, got.status)
+	case envelope.Data == nil || got.status >= http.StatusMultipleChoices:
+		return envelope, got.strange()
 	}
 	return envelope, nil
 }
 
 // bytes sends req and returns the answer as it is, which a refusal is not.
 func (c *Client) bytes(ctx context.Context, req request) ([]byte, http.Header, error) {
-	resp, body, err := c.send(ctx, req)
+	got, err := c.send(ctx, req)
 	if err != nil {
 		return nil, nil, err
 	}
-	if resp.StatusCode == http.StatusOK {
-		return body, resp.Header, nil
+	if got.status == http.StatusOK {
+		return got.body, got.header, nil
 	}
 	var envelope sallyport.Envelope[json.RawMessage]
-	if !isEnvelope(resp) || json.Unmarshal(body, &envelope) != nil || envelope.Error == nil {
-		return nil, nil, strange(resp)
+	if !got.isEnvelope() || json.Unmarshal(got.body, &envelope) != nil || envelope.Error == nil {
+		return nil, nil, got.strange()
 	}
 	if c.cfg.Received != nil {
-		c.cfg.Received(bytes.TrimRight(body, "\n"))
+		c.cfg.Received(bytes.TrimRight(got.body, "\n"))
 	}
-	return nil, nil, public(envelope.Error, resp.StatusCode)
+	return nil, nil, public(envelope.Error, got.status)
+}
+
+// answer is what came back, read to its end.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
 }
 
 // send carries one request, once, and reads the bounded answer.
-func (c *Client) send(ctx context.Context, req request) (*http.Response, []byte, error) {
+func (c *Client) send(ctx context.Context, req request) (answer, error) {
 	target := c.base
 	target.RawQuery = req.query.Encode()
 	// Path and RawPath agree, so that the escaping of the segments is kept.
 	target.RawPath = c.base.EscapedPath() + req.path
 	path, err := url.PathUnescape(target.RawPath)
 	if err != nil {
-		return nil, nil, invalid("the path of the request cannot be escaped")
+		return answer{}, invalid("the path of the request cannot be escaped")
 	}
 	target.Path = path
 	r, err := http.NewRequestWithContext(ctx, req.method, target.String(), req.body)
 	if err != nil {
-		return nil, nil, &sallyport.Error{Op: "client", Code: sallyport.CodeInvalidArgument, Err: err}
+		return answer{}, &sallyport.Error{Op: "client", Code: sallyport.CodeInvalidArgument, Err: err}
 	}
-	for name, values := range req.header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, req.header)
 	if req.media != "" {
 		r.Header.Set("Content-Type", req.media)
 	}
@@ -117,17 +123,17 @@ func (c *Client) send(ctx context.Context, req request) (*http.Response, []byte,
 	}
 	resp, err := c.http.Do(r)
 	if err != nil {
-		return nil, nil, c.unreachable(ctx, err)
+		return answer{}, c.unreachable(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, c.cfg.MaxResponseBytes+1))
 	if err != nil {
-		return nil, nil, c.unreachable(ctx, err)
+		return answer{}, c.unreachable(ctx, err)
 	}
 	if int64(len(body)) > c.cfg.MaxResponseBytes {
-		return nil, nil, sallyport.Errorf("client", sallyport.CodeInternal, "the answer is over %d bytes", c.cfg.MaxResponseBytes)
+		return answer{}, sallyport.Errorf("client", sallyport.CodeInternal, "the answer is over %d bytes", c.cfg.MaxResponseBytes)
 	}
-	return resp, body, nil
+	return answer{resp.StatusCode, resp.Header, body}, nil
 }
 
 // unreachable is the error of a call that got no answer.
@@ -145,8 +151,8 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	}
 }
 
-func isEnvelope(resp *http.Response) bool {
-	media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+func (a answer) isEnvelope() bool {
+	media, _, err := mime.ParseMediaType(a.header.Get("Content-Type"))
 	return err == nil && (media == "application/json" || media == "application/problem+json")
 }
 
@@ -161,10 +167,10 @@ func public(e *sallyport.PublicError, status int) error {
 }
 
 // strange is the error of an answer that no Sallyport server gives: a proxy's page, a redirect, another program.
-func strange(resp *http.Response) error {
-	e := sallyport.Errorf("client", byStatus(resp.StatusCode),
-		"the answer (HTTP %d) is not a Sallyport server's; is the URL right, and is nothing in between?", resp.StatusCode)
-	if resp.StatusCode >= http.StatusMultipleChoices && resp.StatusCode < http.StatusBadRequest {
+func (a answer) strange() error {
+	e := sallyport.Errorf("client", byStatus(a.status),
+		"the answer (HTTP %d) is not a Sallyport server's; is the URL right, and is nothing in between?", a.status)
+	if a.status >= http.StatusMultipleChoices && a.status < http.StatusBadRequest {
 		e.Message = "the server redirects elsewhere, which is not followed; name its final URL"
 	}
 	return e

@@ -15,7 +15,7 @@ func Example() {
 	server := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprint(w, `{"kind":"execution","data":null,"request_id":"r-1","error":{"code":"GRANT_MISSING","message":"ask a reviewer to grant it"}}`)
+		_, _ = fmt.Fprint(w, `{"kind":"execution","data":null,"request_id":"r-1","error":{"code":"GRANT_MISSING","message":"ask a reviewer to grant it"}}`)
 	})
 	c, err := client.New(client.Config{Transport: client.InProcess(server)})
 	if err != nil {

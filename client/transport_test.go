@@ -13,23 +13,32 @@ import (
 	"github.com/sallyport-dev/sallyport/client"
 )
 
+// served is an answer whose body is still to be read; the test's end closes it.
+type served struct {
+	status int
+	header http.Header
+	length int64
+	body   io.ReadCloser
+}
+
 // serve sends one request to handler in this process.
-func serve(t *testing.T, ctx context.Context, method, body string, handler http.HandlerFunc) (*http.Response, error) { //nolint:revive // The test comes first.
+func serve(ctx context.Context, t *testing.T, method, body string, handler http.HandlerFunc) (served, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, "http://localhost/a%2Fb/c?x=1", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp, err := client.InProcess(handler).RoundTrip(r)
-	if resp != nil {
-		t.Cleanup(func() { _ = resp.Body.Close() })
+	if err != nil {
+		return served{}, err
 	}
-	return resp, err
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	return served{resp.StatusCode, resp.Header, resp.ContentLength, resp.Body}, nil
 }
 
 func TestInProcessRequest(t *testing.T) {
 	t.Parallel()
-	resp, err := serve(t, t.Context(), http.MethodPost, "sent", func(w http.ResponseWriter, r *http.Request) {
+	resp, err := serve(t.Context(), t, http.MethodPost, "sent", func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || string(body) != "sent" {
 			t.Errorf("body %q, %v", body, err)
@@ -49,9 +58,9 @@ func TestInProcessRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body, err := io.ReadAll(resp.Body)
-	if err != nil || string(body) != "answer" || resp.StatusCode != http.StatusTeapot || resp.Header.Get("X-A") != "1" {
-		t.Errorf("%d %v %q, %v", resp.StatusCode, resp.Header, body, err)
+	body, err := io.ReadAll(resp.body)
+	if err != nil || string(body) != "answer" || resp.status != http.StatusTeapot || resp.header.Get("X-A") != "1" {
+		t.Errorf("%d %v %q, %v", resp.status, resp.header, body, err)
 	}
 }
 
@@ -59,7 +68,7 @@ func TestInProcessRequest(t *testing.T) {
 func TestInProcessStreams(t *testing.T) {
 	t.Parallel()
 	more := make(chan struct{})
-	resp, err := serve(t, t.Context(), http.MethodGet, "", func(w http.ResponseWriter, _ *http.Request) {
+	resp, err := serve(t.Context(), t, http.MethodGet, "", func(w http.ResponseWriter, _ *http.Request) {
 		if err := http.NewResponseController(w).Flush(); err != nil {
 			t.Error(err)
 		}
@@ -70,7 +79,7 @@ func TestInProcessStreams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(resp.Body)
+	lines := bufio.NewScanner(resp.body)
 	if !lines.Scan() || lines.Text() != "one" {
 		t.Fatalf("got %q", lines.Text())
 	}
@@ -100,32 +109,32 @@ func TestInProcessCancel(t *testing.T) {
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := serve(t, ctx, http.MethodGet, "", func(_ http.ResponseWriter, r *http.Request) { cancel(); wait(r) }); !errors.Is(err, context.Canceled) {
+	if _, err := serve(ctx, t, http.MethodGet, "", func(_ http.ResponseWriter, r *http.Request) { cancel(); wait(r) }); !errors.Is(err, context.Canceled) {
 		t.Errorf("before the header: %v", err)
 	}
 	seen("before the header")
 
 	ctx, cancel = context.WithCancel(t.Context())
-	resp, err := serve(t, ctx, http.MethodGet, "", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK); wait(r) })
+	resp, err := serve(ctx, t, http.MethodGet, "", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK); wait(r) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	cancel()
-	if _, err := io.ReadAll(resp.Body); !errors.Is(err, context.Canceled) {
+	if _, err := io.ReadAll(resp.body); !errors.Is(err, context.Canceled) {
 		t.Errorf("in the body: %v", err)
 	}
 	seen("in the body")
 
-	resp, err = serve(t, t.Context(), http.MethodGet, "", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK); wait(r) })
+	resp, err = serve(t.Context(), t, http.MethodGet, "", func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK); wait(r) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := resp.Body.Close(); err != nil {
+	if err := resp.body.Close(); err != nil {
 		t.Error(err)
 	}
 	seen("closing the body")
 
-	if _, err := serve(t, ctx, http.MethodGet, "", func(http.ResponseWriter, *http.Request) { t.Error("served") }); !errors.Is(err, context.Canceled) {
+	if _, err := serve(ctx, t, http.MethodGet, "", func(http.ResponseWriter, *http.Request) { t.Error("served") }); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled before: %v", err)
 	}
 }
@@ -146,8 +155,11 @@ func TestInProcessCancelWhileTheBodyIsRead(t *testing.T) {
 		_, err := io.ReadAll(r.Body)
 		done <- err
 	}))
-	if resp, err := transport.RoundTrip(r); !errors.Is(err, context.Canceled) {
+	resp, err := transport.RoundTrip(r)
+	if err == nil {
 		_ = resp.Body.Close()
+	}
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	select {
@@ -163,18 +175,17 @@ func TestInProcessCancelWhileTheBodyIsRead(t *testing.T) {
 func TestInProcessPanic(t *testing.T) {
 	t.Parallel()
 	for name, cause := range map[string]any{"abort": http.ErrAbortHandler, "error": errors.New("x"), "value": 7} {
-		if resp, err := serve(t, t.Context(), http.MethodGet, "", func(http.ResponseWriter, *http.Request) { panic(cause) }); err == nil {
-			_ = resp.Body.Close()
+		if _, err := serve(t.Context(), t, http.MethodGet, "", func(http.ResponseWriter, *http.Request) { panic(cause) }); err == nil {
 			t.Errorf("%s: answered", name)
 		}
-		resp, err := serve(t, t.Context(), http.MethodGet, "", func(w http.ResponseWriter, _ *http.Request) {
+		resp, err := serve(t.Context(), t, http.MethodGet, "", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "half")
 			panic(cause)
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if body, err := io.ReadAll(resp.Body); err == nil || string(body) != "half" {
+		if body, err := io.ReadAll(resp.body); err == nil || string(body) != "half" {
 			t.Errorf("%s: %q passed for the whole: %v", name, body, err)
 		}
 	}
@@ -207,13 +218,13 @@ func TestInProcessEdges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp, err := serve(t, t.Context(), test.method, "sent", test.handler)
+			resp, err := serve(t.Context(), t, test.method, "sent", test.handler)
 			if err != nil {
 				t.Fatal(err)
 			}
-			body, err := io.ReadAll(resp.Body)
-			if err != nil || resp.StatusCode != test.status || string(body) != test.body || resp.ContentLength != test.length {
-				t.Errorf("%d %q %d, %v", resp.StatusCode, body, resp.ContentLength, err)
+			body, err := io.ReadAll(resp.body)
+			if err != nil || resp.status != test.status || string(body) != test.body || resp.length != test.length {
+				t.Errorf("%d %q %d, %v", resp.status, body, resp.length, err)
 			}
 		})
 	}

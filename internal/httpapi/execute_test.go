@@ -169,7 +169,8 @@ func TestExplain(t *testing.T) {
 			Runnable: false, SkillID: skillID, Slug: "x", RevisionID: "rev-1", RevisionDigest: digest, ScriptPath: "a", Runtime: "python",
 			GrantID: "g", Limits: sallyport.DefaultLimits(), Remedy: "sallyport grant issue x",
 			Steps: []run.Step{
-				{Name: "feature", Result: "passed"}, {Name: "grant", Result: "refused", Code: sallyport.CodeGrantMissing, Message: "m"},
+				{Name: "feature", Result: "passed"},
+				{Name: "grant", Result: "refused", Code: sallyport.CodeGrantMissing, Message: "m"},
 				{Name: "pin", Result: "not_reached"},
 			},
 			Refusal: sallyport.Public((&sallyport.Refusal{Code: sallyport.CodeGrantMissing, Gate: "grant"}).Err()),
