@@ -81,8 +81,19 @@ func (a *app) fail(kind string, err error) int {
 	a.notes.line("%s %s", a.notes.red("sallyport:"), clean(public.Message))
 	if _, usage := errors.AsType[usageError](err); !usage {
 		a.notes.line("%s", a.notes.dim("code "+string(public.Code)))
+		a.cause(err)
 	}
 	return exit
+}
+
+// cause shows the private cause of an error of this very process: it is the operator's own. What a server keeps to itself
+// never gets here.
+func (a *app) cause(err error) {
+	own, ok := errors.AsType[*sallyport.Error](err)
+	if !ok || own.Err == nil {
+		return
+	}
+	a.notes.line("%s", a.notes.dim("cause "+cut(clean(own.Err.Error()), 400)))
 }
 
 // show prints the envelope of a server: with --json as the server sent it, fields that this command does not know included,

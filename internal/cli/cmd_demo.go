@@ -118,7 +118,7 @@ func (d *demo) sandbox(ctx context.Context) error {
 		return err
 	}
 	found := executor.Capabilities(ctx)
-	if err := executor.Close(); err != nil {
+	if err := closeExecutor(executor); err != nil {
 		return err
 	}
 	d.heading("Sandbox")

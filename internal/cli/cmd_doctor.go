@@ -58,11 +58,10 @@ func (d *doctorCommand) look(ctx context.Context, a *app) (diagnosis, error) {
 	if err != nil {
 		return diagnosis{}, err
 	}
-	executor, err := newExecutor(settings, slog.New(slog.DiscardHandler))
+	checks, err := probe(ctx, settings)
 	if err != nil {
 		return diagnosis{}, err
 	}
-	checks := executor.Probe(ctx)
 	found := diagnosis{Runs: true, Isolation: settings.Isolation}
 	for _, check := range checks {
 		switch check.Result {
@@ -81,6 +80,39 @@ func (d *doctorCommand) look(ctx context.Context, a *app) (diagnosis, error) {
 	return found, ctx.Err()
 }
 
+// probe tries out the executor of these settings.
+func probe(ctx context.Context, settings config.Settings) ([]bubblewrap.Check, error) {
+	executor, err := newExecutor(settings, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return nil, err
+	}
+	var checks []bubblewrap.Check
+	if prober, ok := executor.(interface {
+		Probe(ctx context.Context) []bubblewrap.Check
+	}); ok {
+		checks = prober.Probe(ctx)
+	} else {
+		checks = capabilityChecks(executor.Capabilities(ctx))
+	}
+	return checks, closeExecutor(executor)
+}
+
+// capabilityChecks turns what an executor says about itself into checks.
+func capabilityChecks(found sallyport.Capabilities) []bubblewrap.Check {
+	result := bubblewrap.CheckPass
+	if !found.Available {
+		result = bubblewrap.CheckFail
+	}
+	checks := []bubblewrap.Check{{Name: "sandbox", Result: result, Detail: found.Reason, Remedy: found.Remedy}}
+	for _, layer := range found.Layers {
+		checks = append(checks, bubblewrap.Check{Name: string(layer), Result: bubblewrap.CheckPass, Detail: "enforced"})
+	}
+	for _, layer := range found.Missing {
+		checks = append(checks, bubblewrap.Check{Name: string(layer), Result: bubblewrap.CheckDegraded, Detail: "missing"})
+	}
+	return checks
+}
+
 // askServer turns what a server says about itself into checks.
 func (*doctorCommand) askServer(ctx context.Context, a *app) (diagnosis, error) {
 	found := diagnosis{}
@@ -89,21 +121,8 @@ func (*doctorCommand) askServer(ctx context.Context, a *app) (diagnosis, error) 
 		if err != nil {
 			return err
 		}
-		executor := envelope.Data.Executor
-		found.Runs = executor.Available
-		result := bubblewrap.CheckPass
-		if !executor.Available {
-			result = bubblewrap.CheckFail
-		}
-		found.Checks = append(found.Checks, bubblewrap.Check{
-			Name: "sandbox", Result: result, Detail: executor.Reason, Remedy: executor.Remedy,
-		})
-		for _, layer := range executor.Layers {
-			found.Checks = append(found.Checks, bubblewrap.Check{Name: string(layer), Result: bubblewrap.CheckPass})
-		}
-		for _, layer := range executor.Missing {
-			found.Checks = append(found.Checks, bubblewrap.Check{Name: string(layer), Result: bubblewrap.CheckDegraded})
-		}
+		found.Runs = envelope.Data.Executor.Available
+		found.Checks = capabilityChecks(envelope.Data.Executor)
 		return nil
 	})
 	return found, err

@@ -78,11 +78,15 @@ func (c *serveCommand) run(ctx context.Context, a *app) error {
 	if err := settings.CheckListen(true); err != nil {
 		return err
 	}
+	secured, err := certificate(settings)
+	if err != nil {
+		return err
+	}
 	o, err := a.ownSoon(ctx, settings, logger)
 	if err != nil {
 		return err
 	}
-	err = c.serve(ctx, a, settings, o, logger)
+	err = c.serve(ctx, a, settings, secured, o, logger)
 	return errors.Join(err, o.close(ctx))
 }
 
@@ -108,12 +112,12 @@ func (a *app) ownSoon(ctx context.Context, settings config.Settings, logger *slo
 	}
 }
 
-func (c *serveCommand) serve(ctx context.Context, a *app, settings config.Settings, o *owner, logger *slog.Logger) error {
+func (c *serveCommand) serve(ctx context.Context, a *app, settings config.Settings, secured *tls.Config, o *owner, logger *slog.Logger) error {
 	sandbox := sandboxNow(ctx, o)
 	if err := settings.CheckListen(sandbox.proven()); err != nil {
 		return err
 	}
-	listener, err := listen(ctx, settings)
+	listener, err := listen(ctx, settings, secured)
 	if err != nil {
 		return err
 	}
@@ -156,25 +160,30 @@ func sandboxNow(ctx context.Context, o *owner) servingSandbox {
 	return servingSandbox{Available: found.Available, Missing: found.Missing, Reason: found.Reason, Remedy: found.Remedy}
 }
 
-func listen(ctx context.Context, settings config.Settings) (net.Listener, error) {
-	var certificate tls.Certificate
-	if settings.TLS() {
-		var err error
-		if certificate, err = tls.LoadX509KeyPair(settings.TLSCert, settings.TLSKey); err != nil {
-			return nil, invalid("tls: the certificate and key cannot be used: %v", err)
-		}
+// certificate is how the server speaks TLS, nil when it does not.
+func certificate(settings config.Settings) (*tls.Config, error) {
+	if !settings.TLS() {
+		return nil, nil //nolint:nilnil // no TLS is not an error
 	}
+	pair, err := tls.LoadX509KeyPair(settings.TLSCert, settings.TLSKey)
+	if err != nil {
+		return nil, invalid("tls: the certificate and key cannot be used: %v", err)
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, NextProtos: []string{"http/1.1"},
+	}, nil
+}
+
+func listen(ctx context.Context, settings config.Settings, secured *tls.Config) (net.Listener, error) {
 	var plain net.ListenConfig
 	listener, err := plain.Listen(ctx, "tcp", settings.Listen)
 	if err != nil {
 		return nil, invalid("listen: %v", err)
 	}
-	if !settings.TLS() {
+	if secured == nil {
 		return listener, nil
 	}
-	return tls.NewListener(listener, &tls.Config{
-		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"},
-	}), nil
+	return tls.NewListener(listener, secured), nil
 }
 
 // urlOf is where a client of this machine finds the server.

@@ -41,6 +41,7 @@ type commands struct {
 	MCP    mcpCommand    `cmd:"" help:"Serve MCP on standard input and output." name:"mcp"`
 	Doctor doctorCommand `cmd:"" help:"Say what this machine can enforce, and how to mend what it cannot."`
 
+	Validate  validateCommand   `cmd:"" help:"Say what is wrong with skills on this machine."`
 	Import    importCommand     `cmd:"" help:"Import skills from folders."`
 	Skill     skillCommands     `cmd:"" help:"List, show, publish and archive skills."`
 	Grant     grantCommands     `cmd:"" help:"Issue, list and revoke grants."`

@@ -68,7 +68,7 @@ func (a *app) inOwnScope(ctx context.Context) (done bool, err error) {
 		return true, err
 	}
 	found := executor.Capabilities(ctx)
-	if err := executor.Close(); err != nil {
+	if err := closeExecutor(executor); err != nil {
 		return true, err
 	}
 	if !found.Available || len(found.Missing) == 0 || !scopesWork(ctx) {

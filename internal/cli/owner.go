@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"time"
@@ -16,7 +15,7 @@ import (
 // An owner is this process as the one that owns a data folder. Other processes reach it through the socket.
 type owner struct {
 	server       *server.Server
-	executor     io.Closer
+	executor     sallyport.Executor
 	interpreters []sallyport.Interpreter // that may run
 	// local serves this process and, through the socket, others; calls counts those that run.
 	local  http.Handler
@@ -37,7 +36,7 @@ func (a *app) own(ctx context.Context, settings config.Settings, logger *slog.Lo
 	}
 	s, err := server.New(ctx, cfg)
 	if err != nil {
-		err = errors.Join(err, executor.Close())
+		err = errors.Join(err, closeExecutor(executor))
 		if ownedElsewhere(err) {
 			return nil, errOwned
 		}
@@ -71,5 +70,5 @@ func (o *owner) close(ctx context.Context) error {
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
-	return errors.Join(err, o.server.Close(), o.executor.Close()) //nolint:contextcheck // it outlives the caller
+	return errors.Join(err, o.server.Close(), closeExecutor(o.executor)) //nolint:contextcheck // it outlives the caller
 }

@@ -2,10 +2,17 @@ package cli_test
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -66,6 +73,7 @@ func TestScript(t *testing.T) {
 			"repeat":     repeat,
 			"mcp":        mcpCall,
 			"socketmode": socketMode,
+			"selfsigned": selfSigned,
 		},
 	})
 }
@@ -243,6 +251,23 @@ func repeat(ts *testscript.TestScript, _ bool, args []string) {
 	n, err := strconv.Atoi(args[1])
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(args[2], n)), 0o600))
+}
+
+// selfsigned CERT KEY writes a certificate for 127.0.0.1 and its key.
+func selfSigned(ts *testscript.TestScript, _ bool, args []string) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ts.Check(err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	ts.Check(err)
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	for i, block := range []*pem.Block{{Type: "CERTIFICATE", Bytes: cert}, {Type: "PRIVATE KEY", Bytes: encoded}} {
+		ts.Check(os.WriteFile(ts.MkAbs(args[i]), pem.EncodeToMemory(block), 0o600))
+	}
 }
 
 // socketmode FILE MODE checks that a file is a socket with exactly this mode.

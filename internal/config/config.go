@@ -68,6 +68,9 @@ type Settings struct {
 	// Interpreters maps extensions to programs; nil means what the profile says. The entry "auto" stands for all that
 	// are found on the host.
 	Interpreters map[string]string
+	// Executor names the kind of executor; empty means the default. RequiredExecutor, when set, is the only kind that may
+	// serve.
+	Executor, RequiredExecutor string
 	// Bubblewrap is the path of the bwrap program; empty searches for it.
 	Bubblewrap string
 

@@ -81,6 +81,8 @@ isolation: degrade
 interpreters:
   py: /usr/bin/python3
   rb: /usr/bin/ruby3.1
+executor: bubblewrap
+required_executor: container
 bubblewrap: /usr/bin/bwrap
 limits:
   timeout: 10s
@@ -110,7 +112,8 @@ log: {level: debug, format: json}
 		Accept:  []config.Risk{config.RiskInsecureListen, config.RiskUnprovenSandbox},
 		Scripts: new(true), Isolation: config.IsolationDegrade,
 		Interpreters: map[string]string{"py": "/usr/bin/python3", "rb": "/usr/bin/ruby3.1"},
-		Bubblewrap:   "/usr/bin/bwrap",
+		Executor:     "bubblewrap", RequiredExecutor: "container",
+		Bubblewrap: "/usr/bin/bwrap",
 		Limits: sallyport.Limits{
 			Timeout: 10 * time.Second, MemoryBytes: 256 << 20, Processes: 32, CPUMillis: 500, ScratchBytes: 8 << 20,
 			OutputBytes: 1024, ArtifactBytes: 1 << 30, ArtifactFiles: 4,
@@ -143,6 +146,7 @@ func TestFileFaults(t *testing.T) {
 		"zero count":         {"slots: {total: 0}\n", `slots.total: want a whole number`},
 		"yes is not true":    {"scripts_enabled: yes\n", `scripts_enabled: want true or false, got "yes"`},
 		"bad word":           {"isolation: none\n", `isolation: want enforce or degrade, got "none"`},
+		"bad executor":       {"executor: Bubble/wrap\n", `executor: want a name in lower-case letters`},
 		"bad risk":           {"accept: [anything]\n", `accept: want insecure-listen or unproven-sandbox`},
 		"relative program":   {"interpreters: {py: python3}\n", `interpreters: py: want an absolute path, got "python3"`},
 		"bad extension":      {"interpreters: {.py: /usr/bin/python3}\n", `want an extension of lower-case letters`},

@@ -85,6 +85,17 @@ func table() []setting {
 			pairs: func(s *Settings, v map[string]string) error { return interpreters(&s.Interpreters, v) },
 		},
 		{
+			key: "executor", form: "kind", zero: "bubblewrap",
+			doc:  "What carries out scripts.",
+			text: func(s *Settings, v string) error { return word(&s.Executor, v) },
+		},
+		{
+			key: "required_executor", form: "kind", zero: "none",
+			doc: "Stops the start when any other executor would serve, so that a forgotten setting does not quietly run " +
+				"scripts on this host.",
+			text: func(s *Settings, v string) error { return word(&s.RequiredExecutor, v) },
+		},
+		{
 			key: "bubblewrap", form: "file", zero: "bwrap on the system's path",
 			doc:  "The bubblewrap program.",
 			text: func(s *Settings, v string) error { return program(&s.Bubblewrap, v) },

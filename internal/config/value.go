@@ -45,6 +45,15 @@ func oneOf[T ~string](target *T, value string, allowed ...T) error {
 	return fmt.Errorf("want %s, got %s", strings.Join(words, " or "), quote(value))
 }
 
+// word accepts a name; whether there is such a thing is judged by whoever has the list.
+func word(target *string, value string) error {
+	if value == "" || strings.Trim(value, "abcdefghijklmnopqrstuvwxyz") != "" {
+		return fmt.Errorf("want a name in lower-case letters, got %s", quote(value))
+	}
+	*target = value
+	return nil
+}
+
 func risks(target *[]Risk, values []string) error {
 	var accepted []Risk
 	for _, value := range values {
