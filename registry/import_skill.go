@@ -26,6 +26,16 @@ type claim struct {
 
 // skill imports one skill. Its error stops the import: the context, or a store that does not work.
 func (r *importRun) skill(ctx context.Context, found foundSkill) (ImportedSkill, error) {
+	out, m, err := r.inspect(ctx, found)
+	if err != nil || !out.Usable {
+		return out, err
+	}
+	return out, r.save(ctx, &out, m)
+}
+
+// inspect reads one skill and decides about every file of it. It saves nothing and needs no store.
+func (r *importRun) inspect(ctx context.Context, found foundSkill) (ImportedSkill, manifest, error) {
+	var m manifest
 	out := ImportedSkill{Path: printable(found.directory), Files: []ImportedFile{}, Problems: []Problem{}}
 	collect := collector{run: r, found: found, out: &out, files: map[string]pickedFile{}}
 	collect.all()
@@ -35,12 +45,11 @@ func (r *importRun) skill(ctx context.Context, found foundSkill) (ImportedSkill,
 	}
 	files, fits, err := collect.read(ctx)
 	if err != nil {
-		return out, err
+		return out, m, err
 	}
-	var m manifest
 	if fits {
 		if m, err = r.service.assemble(files, directory); err != nil {
-			return out, err
+			return out, m, err
 		}
 		out.Problems = append(out.Problems, m.problems...)
 	} else {
@@ -57,9 +66,8 @@ func (r *importRun) skill(ctx context.Context, found foundSkill) (ImportedSkill,
 	out.SpecClean = specClean(out.Problems)
 	if !out.Usable {
 		out.Result, out.Digest = ResultRefused, ""
-		return out, nil
 	}
-	return out, r.save(ctx, &out, m)
+	return out, m, nil
 }
 
 // save puts a usable skill where the import goes.
