@@ -226,10 +226,10 @@ func TestImportFolder(t *testing.T) {
 			map[string]string{"pdf/Skill.md": md}, []string{"imported pdf pdf", "  repaired SKILL.md", "  warning SKILL_MD_CASE"},
 		},
 		"name from the directory": {
-			map[string]string{"pdf/SKILL.md": "---\ndescription: d\n---\n"}, []string{"imported pdf pdf", "  kept SKILL.md", "  warning NAME_MISSING"},
+			map[string]string{"pdf/SKILL.md": "---\ndescription: d\n---\n"}, []string{"imported pdf pdf", "  kept SKILL.md", "  warning NAME_MISSING", "  note NOT_LISTED"},
 		},
 		"F7 repaired header": {
-			map[string]string{"pdf/SKILL.md": "---\nname: pdf\ndescription: a: b\n---\n"}, []string{"imported pdf pdf", "  repaired SKILL.md", "  warning YAML_REPAIRED"},
+			map[string]string{"pdf/SKILL.md": "---\nname: pdf\ndescription: a: b\n---\n"}, []string{"imported pdf pdf", "  repaired SKILL.md", "  warning YAML_REPAIRED", "  note NOT_LISTED"},
 		},
 		"case collision": {
 			map[string]string{"pdf/SKILL.md": md, "pdf/A.md": "1", "pdf/a.md": "2"},

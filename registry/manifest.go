@@ -71,6 +71,9 @@ func (s *Service) assemble(files map[string]stagedFile, directory string) (manif
 		return m, err
 	}
 	m.digest = digest
+	if found := notListed(m.md, m.components); found != nil {
+		m.problems = append(m.problems, *found)
+	}
 	return m, nil
 }
 

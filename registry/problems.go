@@ -69,6 +69,7 @@ const (
 	ProblemNestedSkill    = "NESTED_SKILL"
 	ProblemSlugClash      = "SLUG_CLASH"
 	ProblemSkillNotSaved  = "SKILL_NOT_SAVED"
+	ProblemNotListed      = "NOT_LISTED"
 )
 
 // ProblemInfo is one row of the catalogue of problems.
@@ -135,6 +136,7 @@ var problemCatalogue = []ProblemInfo{
 	{ProblemNestedSkill, SeverityNote, "a SKILL.md below a skill is a file of that skill"},
 	{ProblemSlugClash, SeverityError, "two skills of one import have two slugs"},
 	{ProblemSkillNotSaved, SeverityError, "the skill can be saved where it should go"},
+	{ProblemNotListed, SeverityNote, "a list of skills holds only what the strictest MCP host accepts"},
 }
 
 // ProblemCatalogue returns every row, in table order.

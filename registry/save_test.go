@@ -304,10 +304,10 @@ func TestSaveProblems(t *testing.T) {
 		codes                []string
 	}{
 		"plain":        {"pdf", "", "pdf", []string{}},
-		"blanks":       {"PDF Tools", "", "pdf-tools", []string{"warning NAME_CHARACTERS"}},
-		"Chinese":      {"技能", "", registry.Slug("技能"), []string{"warning NAME_NOT_ASCII"}},
+		"blanks":       {"PDF Tools", "", "pdf-tools", []string{"warning NAME_CHARACTERS", "note NOT_LISTED"}},
+		"Chinese":      {"技能", "", registry.Slug("技能"), []string{"warning NAME_NOT_ASCII", "note NOT_LISTED"}},
 		"another slug": {"pdf", "other", "other", []string{"warning NAME_NOT_DIRECTORY"}},
-		"no name":      {"", "pdf", "pdf", []string{"warning NAME_MISSING"}},
+		"no name":      {"", "pdf", "pdf", []string{"warning NAME_MISSING", "note NOT_LISTED"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
