@@ -29,7 +29,7 @@ type Kind struct {
 // Kinds lists every kind; the first one is the default.
 func Kinds() []Kind {
 	return []Kind{
-		{bubblewrap.Kind, func(c Config) (sallyport.Executor, error) { return bubblewrap.New(c.Bubblewrap) }},
+		{bubblewrap.Kind, func(c Config) (sallyport.Executor, error) { return made(bubblewrap.New(c.Bubblewrap)) }},
 	}
 }
 
@@ -48,4 +48,12 @@ func New(name string, cfg Config) (sallyport.Executor, error) {
 		names = append(names, k.Name)
 	}
 	return nil, sallyport.Errorf("executor.new", sallyport.CodeInvalidArgument, "there is no executor %q; there is %s", name, strings.Join(names, ", "))
+}
+
+// made keeps a failed constructor's nil from becoming an executor that is not nil.
+func made[E sallyport.Executor](e E, err error) (sallyport.Executor, error) {
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }

@@ -50,3 +50,12 @@ func TestNew(t *testing.T) {
 		t.Errorf("an unknown kind: got %v, %v", e, err)
 	}
 }
+
+// A constructor that fails gives no executor, not even a nil one inside an interface.
+func TestNewFails(t *testing.T) {
+	t.Parallel()
+	e, err := all.New("bubblewrap", all.Config{Bubblewrap: bubblewrap.Config{StateDir: "relative"}})
+	if sallyport.CodeOf(err) != sallyport.CodeInvalidArgument || e != nil {
+		t.Errorf("got %v, %v", e, err)
+	}
+}

@@ -35,9 +35,9 @@ type Executor struct {
 	closed   bool
 	probed   *probed
 	probedAt time.Time
-	parked   chan struct{} // closed to end the goroutines of parked runs
+	closing  chan struct{} // closed to end the goroutines in the background
 
-	running sync.WaitGroup // runs, and the goroutines of parked ones
+	running sync.WaitGroup // runs and the goroutines in the background
 }
 
 // New returns the executor for this host. It fails only for a Config that cannot be meant. On a host where bubblewrap does
@@ -48,7 +48,7 @@ func New(cfg Config) (*Executor, error) {
 		return nil, &sallyport.Error{Op: "bubblewrap.new", Code: sallyport.CodeInvalidArgument, Message: "the configuration of the bubblewrap executor is wrong", Err: err}
 	}
 	cfg = cfg.withDefaults()
-	e := &Executor{cfg: cfg, log: cfg.Logger, groups: &groups{}, parked: make(chan struct{})}
+	e := &Executor{cfg: cfg, log: cfg.Logger, groups: &groups{}, closing: make(chan struct{})}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.prepare(); err != nil {
@@ -93,15 +93,7 @@ func (e *Executor) prepare() (err error) {
 		return err
 	}
 	undo = append(undo, e.state.close)
-	dead, err := e.state.sweep(time.Now().Add(5 * time.Second))
-	if len(dead) > 0 {
-		e.log.Warn("removed what a dead instance left", "instances", strings.Join(dead, " "))
-	}
-	if err != nil {
-		// Not ours to fail for: it stays recorded, and the next start tries again.
-		e.log.Error("cannot remove what a dead instance left", "error", err.Error())
-		err = nil
-	}
+	e.sweep()
 	if os.Geteuid() == 0 {
 		if e.uids, err = newUIDPool(e.cfg.FirstUID, e.cfg.UIDCount); err != nil {
 			return err
@@ -111,7 +103,32 @@ func (e *Executor) prepare() (err error) {
 	e.groups = openGroups(e.state.instance, e.state.record)
 	e.spawner = newSpawner()
 	e.prepared = true
+	e.running.Go(e.keepSweeping)
 	return nil
+}
+
+// sweep removes what dead instances left. What cannot be removed stays recorded, and is tried again.
+func (e *Executor) sweep() {
+	dead, err := e.state.sweep(time.Now().Add(5 * time.Second))
+	if len(dead) > 0 {
+		e.log.Warn("removed what a dead instance left", "instances", strings.Join(dead, " "))
+	}
+	if err != nil {
+		e.log.Error("cannot remove what a dead instance left", "error", err.Error())
+	}
+}
+
+// keepSweeping sweeps soon after the start, because an instance that was killed while it forked looks alive until its
+// child has executed bubblewrap, and then now and then, for instances that die beside this one.
+func (e *Executor) keepSweeping() {
+	for pause := 2 * time.Second; ; pause = time.Minute {
+		select {
+		case <-e.closing:
+			return
+		case <-time.After(pause):
+			e.sweep()
+		}
+	}
 }
 
 // findBubblewrap returns the program, or says why there is none to use.
@@ -208,7 +225,7 @@ func (e *Executor) park(a *active) {
 	e.running.Go(func() {
 		for {
 			select {
-			case <-e.parked:
+			case <-e.closing:
 				return
 			case <-time.After(time.Second):
 			}
@@ -231,7 +248,7 @@ func (e *Executor) Close() error {
 		return nil
 	}
 	e.closed = true
-	close(e.parked)
+	close(e.closing)
 	e.mu.Unlock()
 	e.running.Wait()
 

@@ -43,20 +43,7 @@ func (h *host) leftovers(tb testing.TB) []string {
 	var left []string
 	add := func(format string, args ...any) { left = append(left, fmt.Sprintf(format, args...)) }
 
-	processes, err := os.ReadDir("/proc")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, p := range processes {
-		info, err := p.Info()
-		if _, notPID := strconv.Atoi(p.Name()); err != nil || notPID != nil {
-			continue
-		}
-		stat, ok := info.Sys().(*syscall.Stat_t)
-		if ok && os.Geteuid() == 0 && int(stat.Uid) >= h.cfg.FirstUID && int(stat.Uid) < h.cfg.FirstUID+h.cfg.UIDCount {
-			add("process %s of uid %d", p.Name(), stat.Uid)
-		}
-	}
+	left = append(left, h.processes(tb)...)
 	for _, group := range instanceGroups(tb, h.cfg.StateDir) {
 		entries, err := os.ReadDir(group)
 		if err != nil {
@@ -97,6 +84,29 @@ func (h *host) leftovers(tb testing.TB) []string {
 		add("%d descriptors, %d at the start", open, h.descriptors)
 	}
 	return left
+}
+
+// processes are those that have one of the uids for runs.
+func (h *host) processes(tb testing.TB) []string {
+	tb.Helper()
+	if os.Geteuid() != 0 {
+		return nil // runs have our own uid
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var found []string
+	for _, p := range entries {
+		info, err := p.Info()
+		if _, notPID := strconv.Atoi(p.Name()); err != nil || notPID != nil {
+			continue
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) >= h.cfg.FirstUID && int(stat.Uid) < h.cfg.FirstUID+h.cfg.UIDCount {
+			found = append(found, fmt.Sprintf("process %s of uid %d", p.Name(), stat.Uid))
+		}
+	}
+	return found
 }
 
 // instanceGroups are the control groups that living instances of a state folder have recorded.

@@ -72,16 +72,16 @@ func factChecks(f facts) []Check {
 	}
 	denied := func(name string, errnos ...unix.Errno) Check {
 		n, _ := strconv.Atoi(f.one(name))
-		return check(strings.ReplaceAll(name, "_", " "), f.refusedWith(name, errnos...), "refused: "+unix.Errno(n).Error())
+		return check(name, f.refusedWith(name, errnos...), "refused: "+unix.Errno(n).Error())
 	}
 	return []Check{
-		check("uid", f.one("uid") == strconv.Itoa(insideUID), "uid "+f.one("uid")+", map "+strings.Join(strings.Fields(f.one("uid_map")), " ")),
+		check("inside_uid", f.one("uid") == strconv.Itoa(insideUID), "uid "+f.one("uid")+", map "+strings.Join(strings.Fields(f.one("uid_map")), " ")),
 		check("capabilities", f.withoutPrivileges(), "effective "+f.status("CapEff")+", bounding "+f.status("CapBnd")+", no_new_privs "+f.status("NoNewPrivs")),
-		check("seccomp", f.status("Seccomp") == "2", "mode "+f.status("Seccomp")),
+		check("seccomp_mode", f.status("Seccomp") == "2", "mode "+f.status("Seccomp")),
 		check("descriptors", strings.Join(f["descriptor"], " ") == "0 1 2", strings.Join(f["descriptor"], " ")),
-		check("environment of PID 1", !f.refusedWith("init_environment", 0), "not readable"),
+		check("init_environment", !f.refusedWith("init_environment", 0), "not readable"),
 		check("hostname", f.one("hostname") == "sallyport", f.one("hostname")),
-		check("oom score", f.one("oom_score_adj") == "1000", f.one("oom_score_adj")),
+		check("oom_score", f.one("oom_score_adj") == "1000", f.one("oom_score_adj")),
 		denied("write_sysctl", unix.EACCES, unix.EROFS, unix.EPERM),
 		denied("write_root", unix.EROFS),
 		denied("write_usr", unix.EROFS, unix.EACCES),
@@ -96,9 +96,9 @@ func factChecks(f facts) []Check {
 		denied("io_uring", unix.EPERM),
 		denied("keyctl", unix.EPERM),
 		denied("bpf", unix.EPERM),
-		check("kill init", f.refusedWith("kill_init", 0), "PID 1 survived SIGKILL from inside"),
-		check("write skill", f.refusedWith("write_skill", 0), "the skill's folder is a writable copy"),
-		check("write tmp", f.refusedWith("write_tmp", 0), "/tmp is writable"),
+		check("kill_init", f.refusedWith("kill_init", 0), "PID 1 survived SIGKILL from inside"),
+		check("write_skill", f.refusedWith("write_skill", 0), "the skill's folder is a writable copy"),
+		check("write_tmp", f.refusedWith("write_tmp", 0), "/tmp is writable"),
 	}
 }
 
@@ -132,16 +132,16 @@ func (e *Executor) forcedChecks(ctx context.Context) []Check {
 		return CheckFail
 	}
 	const short = 300 * time.Millisecond
-	try("timeout", "sleep", func(s *spec) { s.limits.Timeout = short }, func(r sallyport.Result, took time.Duration) (CheckResult, string) {
+	try("forced_timeout", "sleep", func(s *spec) { s.limits.Timeout = short }, func(r sallyport.Result, took time.Duration) (CheckResult, string) {
 		return verdict(r.TimedOut && r.ExitCode == nil && took < short+4*time.Second), "stopped after " + took.Round(time.Millisecond).String()
 	})
-	try("memory limit", "memory", func(*spec) {}, func(r sallyport.Result, _ time.Duration) (CheckResult, string) {
+	try("forced_memory", "memory", func(*spec) {}, func(r sallyport.Result, _ time.Duration) (CheckResult, string) {
 		if !e.groups.has(controlMemory) {
 			return CheckDegraded, "only limited per process"
 		}
 		return verdict(r.Limit == sallyport.LimitMemory && r.Usage.OOMKills > 0), fmt.Sprintf("signal %d, %d kill for memory, peak %s", r.Signal, r.Usage.OOMKills, optional(r.Usage.MemoryPeakBytes))
 	})
-	try("process limit", "processes", func(*spec) {}, func(r sallyport.Result, _ time.Duration) (CheckResult, string) {
+	try("forced_processes", "processes", func(*spec) {}, func(r sallyport.Result, _ time.Duration) (CheckResult, string) {
 		f := parseFacts(string(r.Stdout))
 		n, err := strconv.Atoi(f.one("forked"))
 		ok := err == nil && n > 0 && n <= 18 && f.refusedWith("errno", unix.EAGAIN)
@@ -151,7 +151,7 @@ func (e *Executor) forcedChecks(ctx context.Context) []Check {
 		}
 		return verdict(ok), detail
 	})
-	try("output limit", "output", func(s *spec) { s.limits.Timeout, s.limits.OutputBytes = short, 4096 }, func(r sallyport.Result, _ time.Duration) (CheckResult, string) {
+	try("forced_output", "output", func(s *spec) { s.limits.Timeout, s.limits.OutputBytes = short, 4096 }, func(r sallyport.Result, _ time.Duration) (CheckResult, string) {
 		return verdict(r.StdoutTruncated && len(r.Stdout) == 4096 && r.StdoutBytes > 1<<20), fmt.Sprintf("kept %d of %d bytes", len(r.Stdout), r.StdoutBytes)
 	})
 	return append(checks, Check{Name: "leftovers", Result: verdict(leftovers == 0), Detail: fmt.Sprintf("%d runs left something", leftovers)})

@@ -60,6 +60,7 @@ type outcome struct {
 type active struct {
 	e       *Executor
 	spec    spec
+	begin   time.Time
 	uid     int // -1 when runs share our own
 	group   *group
 	process *os.Process
@@ -73,12 +74,12 @@ type active struct {
 }
 
 // run carries out one spec. An error means that the sandbox could not do its work; it is marked as not started when
-// nothing of the script began.
+// nothing of the script began. The outcome is nil when not even bubblewrap was started.
 func (e *Executor) run(ctx context.Context, s spec) (*outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, sallyport.NotStarted(err)
 	}
-	a := &active{e: e, spec: s, uid: -1, exited: make(chan struct{})}
+	a := &active{e: e, spec: s, begin: time.Now(), uid: -1, exited: make(chan struct{})}
 	if err := a.start(); err != nil {
 		a.abandon()
 		return nil, sallyport.NotStarted(err)
@@ -87,7 +88,7 @@ func (e *Executor) run(ctx context.Context, s spec) (*outcome, error) {
 	err := a.watch(ctx, o)
 	a.finish(o)
 	if err != nil && !o.ready {
-		return nil, sallyport.NotStarted(err)
+		err = sallyport.NotStarted(err)
 	}
 	return o, err
 }
@@ -103,9 +104,11 @@ func (a *active) start() error {
 		return err
 	}
 	if a.e.uids != nil {
-		if a.uid, err = a.e.uids.lease(); err != nil {
+		uid, err := a.e.uids.lease()
+		if err != nil {
 			return err
 		}
+		a.uid = uid
 	}
 	name := "run-" + strconv.FormatInt(a.e.counter.Add(1), 10)
 	if a.group, err = a.e.groups.make(name, a.spec.limits); err != nil {
@@ -218,6 +221,10 @@ func (a *active) spawn(files []*os.File) error {
 		Files: files,
 		Sys:   &syscall.SysProcAttr{},
 	}
+	if a.e.uids != nil && !a.e.uids.owns(a.uid) {
+		// As root a run has a uid of the pool, or it does not start: with our own, the host would be open to it.
+		return fmt.Errorf("%d is not a uid for runs", a.uid)
+	}
 	if a.uid >= 0 {
 		attr.Sys.Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.uid)}
 	}
@@ -274,11 +281,15 @@ func (a *active) config() (config, error) {
 
 // watch follows the run until its report ends, its time is over or the caller gives up.
 func (a *active) watch(ctx context.Context, o *outcome) error {
-	begin := time.Now()
-	collecting := a.spec.grace / 2
-	// Until the script starts, the same span bounds the building of the sandbox.
-	wall := time.NewTimer(a.spec.limits.Timeout)
+	// The caller waits for timeout and grace, counted from before the sandbox was built. Building may take half of the
+	// grace before it takes from the script's own time; collecting gets what is left of three quarters, and the rest is
+	// for ending and removing.
+	bound := a.begin.Add(a.spec.limits.Timeout + a.spec.grace/2)
+	wall := time.NewTimer(time.Until(bound))
 	defer wall.Stop()
+	collecting := func() time.Duration {
+		return max(min(a.spec.grace/2, time.Until(bound.Add(a.spec.grace/4))), 0)
+	}
 	collect := time.NewTimer(time.Hour)
 	collect.Stop()
 	defer collect.Stop()
@@ -293,22 +304,22 @@ func (a *active) watch(ctx context.Context, o *outcome) error {
 				o.ready = true
 			case frameStarted:
 				o.startedAt = ev.at
-				wall.Reset(a.spec.limits.Timeout)
+				wall.Reset(min(a.spec.limits.Timeout, time.Until(bound)))
 			case frameStartFailed:
 				o.startFailed = &ev.frame
 			case frameExited:
 				o.exited = &ev.frame
 				wall.Stop()
-				collect.Reset(collecting)
+				collect.Reset(collecting())
 			}
 		case <-wall.C:
 			if o.startedAt.IsZero() {
 				a.kill()
-				return a.drainReport(o, fmt.Errorf("the sandbox was not ready within %s", time.Since(begin).Round(time.Millisecond)))
+				return a.drainReport(o, fmt.Errorf("the sandbox was not ready within %s", time.Since(a.begin).Round(time.Millisecond)))
 			}
 			o.timedOut = true
 			_, _ = a.control.Write([]byte{commandKill})
-			collect.Reset(collecting)
+			collect.Reset(collecting())
 		case <-collect.C:
 			o.lost = true
 			a.kill()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -49,9 +50,9 @@ func (p *uidPool) lease() (int, error) {
 		p.free = p.free[:n-1]
 		return uid, nil
 	}
-	living, err := livingUIDs()
+	living, err := p.living()
 	if err != nil {
-		return 0, err
+		return -1, err
 	}
 	for range p.count {
 		uid := p.first + p.next
@@ -64,19 +65,28 @@ func (p *uidPool) lease() (int, error) {
 			continue // another process has it
 		}
 		if err != nil {
-			return 0, err
+			return -1, err
 		}
 		p.held[uid] = lock
 		return uid, nil
 	}
-	return 0, sallyport.Errorf("bubblewrap.uid", sallyport.CodeSlotsExhausted, "every uid for runs is in use on this host")
+	return -1, sallyport.Errorf("bubblewrap.uid", sallyport.CodeSlotsExhausted, "every uid for runs is in use on this host")
 }
 
 // release gives a uid back. The caller has seen its last process end; otherwise it must keep the uid.
 func (p *uidPool) release(uid int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.free = append(p.free, uid)
+	if p.held[uid] != nil { // anything else was never leased
+		p.free = append(p.free, uid)
+	}
+}
+
+// owns reports whether uid is one that this process has claimed.
+func (p *uidPool) owns(uid int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.held[uid] != nil
 }
 
 func (p *uidPool) close() error {
@@ -108,8 +118,9 @@ func hasAccount(uid int) bool {
 	return err == nil
 }
 
-// livingUIDs are the uids that own a process now.
-func livingUIDs() (map[int]bool, error) {
+// living are the uids of the range that own a process now. A zombie can do nothing any more, and how long it stays is up
+// to the init of the host.
+func (p *uidPool) living() (map[int]bool, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
@@ -119,13 +130,26 @@ func livingUIDs() (map[int]bool, error) {
 		if _, err := strconv.Atoi(e.Name()); err != nil {
 			continue
 		}
-		if info, err := e.Info(); err == nil {
-			if st, ok := info.Sys().(*syscall.Stat_t); ok {
-				living[int(st.Uid)] = true
-			}
+		info, err := e.Info()
+		if err != nil {
+			continue // it has ended
+		}
+		st, ok := info.Sys().(*syscall.Stat_t)
+		if uid := int(st.Uid); ok && uid >= p.first && uid < p.first+p.count && !isZombie(e.Name()) {
+			living[uid] = true
 		}
 	}
 	return living, nil
+}
+
+func isZombie(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH)
+	}
+	// pid (name) state: the name may hold anything, so count from its end.
+	_, after, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
+	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
 }
 
 // makePrivateDir makes a folder that only we can write to, or checks that an existing one is such. It follows no link: in

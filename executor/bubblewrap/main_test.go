@@ -1,0 +1,16 @@
+package bubblewrap_test
+
+import (
+	"os"
+	"testing"
+)
+
+// playVariable makes the test binary play another program.
+const playVariable = "SALLYPORT_TEST_PLAY"
+
+func TestMain(m *testing.M) {
+	if play, ok := plays()[os.Getenv(playVariable)]; ok {
+		os.Exit(play())
+	}
+	os.Exit(m.Run())
+}

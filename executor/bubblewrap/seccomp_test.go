@@ -1,0 +1,196 @@
+package bubblewrap
+
+import (
+	"encoding/binary"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/bpf"
+)
+
+const allowed = seccompAllow
+
+// decide runs the filter of arch over one system call.
+func decide(t *testing.T, arch architecture, audit uint32, number uint32, args ...uint64) uint32 {
+	t.Helper()
+	vm, err := bpf.NewVM(seccompProgram(arch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The virtual machine reads big-endian words, the kernel native ones; what is at which offset is the same.
+	data := make([]byte, 64)
+	binary.BigEndian.PutUint32(data[dataNumber:], number)
+	binary.BigEndian.PutUint32(data[dataArch:], audit)
+	for i, a := range args {
+		binary.BigEndian.PutUint32(data[dataArgs+8*i:], uint32(a))
+		binary.BigEndian.PutUint32(data[dataArgs+8*i+4:], uint32(a>>32))
+	}
+	verdict, err := vm.Run(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uint32(verdict)
+}
+
+func TestSeccompDecisions(t *testing.T) {
+	t.Parallel()
+	const permission, pretend = seccompErrno | errnoPermission, seccompErrno | errnoPretend
+	for _, tt := range []struct {
+		name         string
+		amd64, arm64 int
+		args         []uint64
+		want         uint32
+	}{
+		{"read", 0, 63, nil, allowed},
+		{"execve", 59, 221, nil, allowed},
+		{"seccomp", 317, 277, nil, allowed},
+		{"clone of a thread", 56, 220, []uint64{0x3d0f00}, allowed},
+		{"clone of a process", 56, 220, []uint64{0x1200011}, allowed},
+		{"clone with a user namespace", 56, 220, []uint64{0x10000011}, permission},
+		{"clone with a mount namespace", 56, 220, []uint64{0x20011}, permission},
+		{"clone with a cgroup namespace", 56, 220, []uint64{0x2000011}, permission},
+		{"clone3", 435, 435, nil, seccompErrno | errnoNoSystem},
+		{"unshare of files", 272, 97, []uint64{0x400}, allowed},
+		{"unshare of time", 272, 97, []uint64{0x80}, permission},
+		{"unshare of users", 272, 97, []uint64{0x10000000}, permission},
+		{"unix socket", 41, 198, []uint64{1, 1, 0}, allowed},
+		{"inet socket", 41, 198, []uint64{2, 1, 0}, allowed},
+		{"inet6 socket", 41, 198, []uint64{10, 2, 0}, allowed},
+		{"netlink route", 41, 198, []uint64{16, 3, 0}, allowed},
+		{"netlink audit", 41, 198, []uint64{16, 3, 9}, seccompErrno | errnoNoFamily},
+		{"packet socket", 41, 198, []uint64{17, 3, 0}, seccompErrno | errnoNoFamily},
+		{"unix socket with high bits", 41, 198, []uint64{1<<32 | 17, 3, 0}, seccompErrno | errnoNoFamily},
+		{"ioctl", 16, 29, []uint64{0, 0x5401}, allowed},
+		{"typing into a terminal", 16, 29, []uint64{0, 0x5412}, permission},
+		{"typing with high bits", 16, 29, []uint64{0, 1<<35 | 0x5412}, permission},
+		{"console selection", 16, 29, []uint64{0, 0x541c}, permission},
+		{"personality query", 135, 92, []uint64{0xffffffff}, allowed},
+		{"personality without randomisation", 135, 92, []uint64{0x40000}, permission},
+		{"reading a limit", 302, 261, []uint64{0, 4, 0, 0x7fff0000}, allowed},
+		{"reading a limit of another", 302, 261, []uint64{1, 7, 0, 0x7fff0000}, allowed},
+		{"setting a limit", 302, 261, []uint64{0, 7, 0x7fff00000000, 0}, allowed},
+		{"setting a limit, low pointer", 302, 261, []uint64{0, 7, 0x1000, 0}, allowed},
+		{"setting a limit of another", 302, 261, []uint64{1, 7, 0x7fff00000000, 0}, permission},
+		{"setting the core limit", 302, 261, []uint64{0, 4, 0x7fff00000000, 0}, pretend},
+		{"setting the core limit the old way", 160, 164, []uint64{4, 0x1000}, pretend},
+		{"setting another limit the old way", 160, 164, []uint64{7, 0x1000}, allowed},
+		{"a call of tomorrow", lastKnownSystemCall + 1, lastKnownSystemCall + 1, nil, seccompErrno | errnoNoSystem},
+		{"the last one known", lastKnownSystemCall, lastKnownSystemCall, nil, allowed},
+		{"minus one", 0xffffffff, 0xffffffff, nil, seccompErrno | errnoNoSystem},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for name, number := range map[string]int{"amd64": tt.amd64, "arm64": tt.arm64} {
+				arch := architectures()[name]
+				if got := decide(t, arch, arch.audit, uint32(number), tt.args...); got != tt.want {
+					t.Errorf("%s: got %#x, want %#x", name, got, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// Every row is refused for at least one set of arguments, and a foreign architecture always dies.
+func TestSeccompRows(t *testing.T) {
+	t.Parallel()
+	for name, arch := range architectures() {
+		for _, d := range denials() {
+			number := arch.number(d)
+			if number < 0 {
+				continue
+			}
+			refused := false
+			for _, arg := range []uint64{0, 0x10000000, 17, 4, 0x40000, 0x5412} {
+				refused = refused || decide(t, arch, arch.audit, uint32(number), arg, arg, arg, arg) != allowed
+			}
+			if !refused {
+				t.Errorf("%s: %s is never refused", name, d.name)
+			}
+		}
+		for other, foreign := range map[string]uint32{"i386": 0x40000003, "arm": 0x40000028, "none": 0} {
+			if got := decide(t, arch, foreign, 39); got != seccompKillProcess {
+				t.Errorf("%s: a call of %s got %#x", name, other, got)
+			}
+		}
+	}
+	amd64 := architectures()["amd64"]
+	if got := decide(t, amd64, amd64.audit, 0x40000000|39); got != seccompErrno|errnoNoSystem {
+		t.Errorf("x32: got %#x", got)
+	}
+}
+
+func TestSeccompFilterSize(t *testing.T) {
+	t.Parallel()
+	for name := range architectures() {
+		filter, err := seccompFilter(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(filter)%8 != 0 || len(filter) > filterMaxBytes {
+			t.Errorf("%s: %d bytes", name, len(filter))
+		}
+	}
+	if _, err := seccompFilter("riscv64"); err == nil {
+		t.Error("an architecture without a list has a filter")
+	}
+}
+
+// The numbers are typed by hand for two architectures; the kernel's own are in golang.org/x/sys/unix.
+func TestSeccompNumbers(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", "golang.org/x/sys/unix").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, arch := range architectures() {
+		numbers := systemCallNumbers(t, filepath.Join(strings.TrimSpace(string(out)), "zsysnum_linux_"+name+".go"))
+		newest := 0
+		for _, n := range numbers {
+			newest = max(newest, n)
+		}
+		if newest > lastKnownSystemCall {
+			t.Errorf("%s: there are system calls up to %d that nobody judged; look at them, then raise lastKnownSystemCall", name, newest)
+		}
+		for _, d := range denials() {
+			want, known := numbers[d.name]
+			if !known {
+				want = -1
+			}
+			if got := arch.number(d); got != want {
+				t.Errorf("%s: %s is %d, want %d", name, d.name, got, want)
+			}
+		}
+	}
+}
+
+func systemCallNumbers(t *testing.T, path string) map[string]int {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	numbers := map[string]int{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || len(spec.Values) != 1 {
+			return true
+		}
+		name, isCall := strings.CutPrefix(spec.Names[0].Name, "SYS_")
+		value, isLiteral := spec.Values[0].(*ast.BasicLit)
+		if isCall && isLiteral {
+			number, err := strconv.Atoi(value.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			numbers[strings.ToLower(name)] = number
+		}
+		return true
+	})
+	return numbers
+}
