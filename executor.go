@@ -177,18 +177,18 @@ type Isolation struct {
 	Warm     bool    `json:"warm"`
 }
 
-// errNotStarted marks an executor's error as "nothing of the script began".
-type errNotStarted struct{ err error }
+// notStartedError marks an executor's error as "nothing of the script began".
+type notStartedError struct{ err error }
 
-func (e *errNotStarted) Error() string { return "not started: " + e.err.Error() }
-func (e *errNotStarted) Unwrap() error { return e.err }
+func (e *notStartedError) Error() string { return "not started: " + e.err.Error() }
+func (e *notStartedError) Unwrap() error { return e.err }
 
 // NotStarted wraps err to say that nothing of the script began, so the run closes as not_started and not
 // as lost.
-func NotStarted(err error) error { return &errNotStarted{err} }
+func NotStarted(err error) error { return &notStartedError{err} }
 
 // IsNotStarted reports whether err says that nothing began.
 func IsNotStarted(err error) bool {
-	_, ok := errors.AsType[*errNotStarted](err)
+	_, ok := errors.AsType[*notStartedError](err)
 	return ok
 }

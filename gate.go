@@ -3,6 +3,7 @@ package sallyport
 import (
 	"context"
 	"encoding/json"
+	"maps"
 )
 
 // Candidate is what the gates look at: a request resolved to exact content, not yet approved. Revision and
@@ -70,8 +71,6 @@ func (r *Refusal) Err() error {
 		return nil
 	}
 	details := map[string]any{"gate": r.Gate}
-	for k, v := range r.Details {
-		details[k] = v
-	}
+	maps.Copy(details, r.Details)
 	return &Error{Op: "gate." + r.Gate, Code: r.Code, Message: r.Message, Details: details}
 }

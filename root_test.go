@@ -84,9 +84,9 @@ func TestPublic(t *testing.T) {
 
 func TestCheckPath(t *testing.T) {
 	t.Parallel()
-	good := []string{"a", "scripts/run.py", "a b/é.md", "技能/x", ".hidden", "a..b", "x:y", strings.Repeat("a", 255)}
+	good := []string{"a", "scripts/run.py", "a b/é.md", "技能/x", ".hidden", "a..b", "xy:z", strings.Repeat("a", 255)}
 	bad := []string{
-		"", "/", "/etc/passwd", "..", ".", "a/../b", "./a", "a/", "a//b", `a\b`, `..\x`, `C:\x`, "C:x", "c:/x", "a\x00b", "a\nb", "a\x7f",
+		"", "/", "/etc/passwd", "..", ".", "a/../b", "./a", "a/", "a//b", `a\b`, `..\x`, `C:\x`, "C:x", "x:y", "c:/x", "a\x00b", "a\nb", "a\x7f",
 		"a\u202eb", "a\u2028b", "\xff", strings.Repeat("a", 256), strings.Repeat("a/", 600) + "a", "a\u0085b",
 	}
 	for _, path := range good {

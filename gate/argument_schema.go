@@ -130,12 +130,13 @@ func leaves(root string, e *jsonschema.ValidationError, faults []fault) []fault 
 		return faults
 	}
 	if len(e.Causes) == 0 {
-		path := root
+		var path strings.Builder
+		path.WriteString(root)
 		for _, token := range e.InstanceLocation {
-			path += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
+			path.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token))
 		}
 		text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-		return append(faults, fault{path, text})
+		return append(faults, fault{path.String(), text})
 	}
 	for _, cause := range e.Causes {
 		faults = leaves(root, cause, faults)

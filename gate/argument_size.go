@@ -25,7 +25,7 @@ func (g argumentSizeGate) Check(_ context.Context, c *sallyport.Candidate) *sall
 		arguments += int64(len(file.Name))
 		content += int64(len(file.Content))
 	}
-	message := ""
+	var message string
 	switch {
 	case arguments > g.maxArguments:
 		message = fmt.Sprintf("input_args, argv and the names of files have %d bytes, the limit is %d; send large data as files", arguments, g.maxArguments)

@@ -20,7 +20,7 @@ func (g contentSizeGate) Check(_ context.Context, c *sallyport.Candidate) *sally
 	for _, component := range c.Revision.Components {
 		total += int64(len(component.Content))
 	}
-	message := ""
+	var message string
 	switch size := int64(len(c.Script.Content)); {
 	case size > g.maxScript:
 		message = fmt.Sprintf("the script has %d bytes, the limit is %d", size, g.maxScript)

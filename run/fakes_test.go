@@ -43,7 +43,7 @@ func newWorld(t *testing.T) *world {
 		},
 		observer: &observer{},
 	}
-	w.execute = func(context.Context, sallyport.ExecRequest) (sallyport.Result, error) { return exit(0), nil }
+	w.execute = func(context.Context, sallyport.ExecRequest) (sallyport.Result, error) { return exitZero(), nil }
 	w.setFiles(t, component("SKILL.md", sallyport.KindDocument, "---\n"), component("scripts/x.py", sallyport.KindScript, "print(1)"))
 	w.grants = []sallyport.Grant{{ID: "g1", TenantID: "t1", SkillID: "s1", Pin: w.revision.Digest}}
 	return w
@@ -98,7 +98,7 @@ func request() run.Request {
 	return run.Request{Ref: sallyport.SkillRef{Slug: "demo"}, ScriptPath: "scripts/x.py"}
 }
 
-func exit(code int) sallyport.Result { return sallyport.Result{ExitCode: &code} }
+func exitZero() sallyport.Result { return sallyport.Result{ExitCode: new(int)} }
 
 // The world is the registry, the grants and the executor.
 
@@ -284,11 +284,12 @@ func (o *observer) Span(ctx context.Context, _, _ string) (context.Context, func
 }
 func (o *observer) Resolved(context.Context, *sallyport.Candidate) {}
 func (o *observer) Slots(int)                                      {}
-func (o *observer) Refused(_ context.Context, gate string, code sallyport.Code) {
+func (o *observer) Refused(_ context.Context, name string, code sallyport.Code) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.refused = append(o.refused, gate+" "+string(code))
+	o.refused = append(o.refused, name+" "+string(code))
 }
+
 func (o *observer) DenyUnrecorded(context.Context)   { o.mu.Lock(); defer o.mu.Unlock(); o.unrecorded++ }
 func (o *observer) FinishUnrecorded(context.Context) {}
 func (o *observer) Finished(context.Context, sallyport.Execution) {

@@ -26,8 +26,10 @@ func TestRefusals(t *testing.T) {
 		gate    string
 		denied  bool
 	}{
-		"no scope": {arrange: func(_ *testing.T, w *world) { w.principal.Scopes = []sallyport.Scope{sallyport.ScopeMemoryRead} },
-			want: sallyport.CodeAccessDenied, denied: true},
+		"no scope": {
+			arrange: func(_ *testing.T, w *world) { w.principal.Scopes = []sallyport.Scope{sallyport.ScopeMemoryRead} },
+			want:    sallyport.CodeAccessDenied, denied: true,
+		},
 		"no script path":     {ask: func(r *run.Request) { r.ScriptPath = "" }, want: sallyport.CodeInvalidArgument},
 		"timeout over":       {ask: func(r *run.Request) { r.Timeout = 61 * time.Second }, want: sallyport.CodeInvalidArgument},
 		"timeout under":      {ask: func(r *run.Request) { r.Timeout = time.Millisecond }, want: sallyport.CodeInvalidArgument},
@@ -39,71 +41,112 @@ func TestRefusals(t *testing.T) {
 		"args not an object": {ask: func(r *run.Request) { r.Args = json.RawMessage(`[1]`) }, want: sallyport.CodeInvalidArgument},
 		"args duplicate key": {ask: func(r *run.Request) { r.Args = json.RawMessage(`{"a":1,"a":2}`) }, want: sallyport.CodeInvalidArgument},
 		"argv with NUL":      {ask: func(r *run.Request) { r.Argv = []string{"a\x00"} }, want: sallyport.CodeInvalidArgument},
-		"file name escapes": {ask: func(r *run.Request) { r.Files = []sallyport.InputFile{{Name: "../x"}} },
-			want: sallyport.CodeUnsafePath},
-		"file sent twice": {ask: func(r *run.Request) { r.Files = []sallyport.InputFile{{Name: "x"}, {Name: "x"}} },
-			want: sallyport.CodeInvalidArgument},
-		"file is a folder": {ask: func(r *run.Request) { r.Files = []sallyport.InputFile{{Name: "x"}, {Name: "x/y"}} },
-			want: sallyport.CodeInvalidArgument},
+		"file name escapes": {
+			ask:  func(r *run.Request) { r.Files = []sallyport.InputFile{{Name: "../x"}} },
+			want: sallyport.CodeUnsafePath,
+		},
+		"file sent twice": {
+			ask:  func(r *run.Request) { r.Files = []sallyport.InputFile{{Name: "x"}, {Name: "x"}} },
+			want: sallyport.CodeInvalidArgument,
+		},
+		"file is a folder": {
+			ask:  func(r *run.Request) { r.Files = []sallyport.InputFile{{Name: "x"}, {Name: "x/y"}} },
+			want: sallyport.CodeInvalidArgument,
+		},
 		"unknown skill":    {ask: func(r *run.Request) { r.Ref.Slug = "other" }, want: sallyport.CodeSkillNotFound},
 		"archived":         {arrange: func(_ *testing.T, w *world) { w.skill.ArchivedAt = &past }, want: sallyport.CodeSkillArchived},
 		"unknown revision": {ask: func(r *run.Request) { r.RevisionID = "r9" }, want: sallyport.CodeRevisionNotFound},
 		"unknown script":   {ask: func(r *run.Request) { r.ScriptPath = "scripts/y.py" }, want: sallyport.CodeScriptNotFound},
 		"not a script":     {ask: func(r *run.Request) { r.ScriptPath = "SKILL.md" }, want: sallyport.CodeInvalidComponentType},
-		"feature off": {arrange: func(_ *testing.T, w *world) { w.enabled, w.grants = false, nil },
-			want: sallyport.CodeFeatureDisabled, gate: "feature", denied: true},
-		"no grant": {arrange: func(_ *testing.T, w *world) { w.grants = nil },
-			want: sallyport.CodeGrantMissing, gate: "grant", denied: true},
-		"grant of another tenant": {arrange: func(_ *testing.T, w *world) { w.grants[0].TenantID = "t2" },
-			want: sallyport.CodeGrantMissing, gate: "grant", denied: true},
-		"grant of another script": {arrange: func(_ *testing.T, w *world) { w.grants[0].ScriptPath = "scripts/other.py" },
-			want: sallyport.CodeGrantMissing, gate: "grant", denied: true},
-		"grant expired": {arrange: func(_ *testing.T, w *world) { w.grants[0].ExpiresAt = &past },
-			want: sallyport.CodeGrantExpired, gate: "grant", denied: true},
-		"grant revoked": {arrange: func(_ *testing.T, w *world) { w.grants[0].RevokedAt = &past },
-			want: sallyport.CodeGrantRevoked, gate: "grant", denied: true},
-		"pin of other bytes": {arrange: func(_ *testing.T, w *world) { w.grants[0].Pin = sallyport.DigestOf([]byte("x")) },
-			want: sallyport.CodePinMismatch, gate: "pin", denied: true},
+		"feature off": {
+			arrange: func(_ *testing.T, w *world) { w.enabled, w.grants = false, nil },
+			want:    sallyport.CodeFeatureDisabled, gate: "feature", denied: true,
+		},
+		"no grant": {
+			arrange: func(_ *testing.T, w *world) { w.grants = nil },
+			want:    sallyport.CodeGrantMissing, gate: "grant", denied: true,
+		},
+		"grant of another tenant": {
+			arrange: func(_ *testing.T, w *world) { w.grants[0].TenantID = "t2" },
+			want:    sallyport.CodeGrantMissing, gate: "grant", denied: true,
+		},
+		"grant of another script": {
+			arrange: func(_ *testing.T, w *world) { w.grants[0].ScriptPath = "scripts/other.py" },
+			want:    sallyport.CodeGrantMissing, gate: "grant", denied: true,
+		},
+		"grant expired": {
+			arrange: func(_ *testing.T, w *world) { w.grants[0].ExpiresAt = &past },
+			want:    sallyport.CodeGrantExpired, gate: "grant", denied: true,
+		},
+		"grant revoked": {
+			arrange: func(_ *testing.T, w *world) { w.grants[0].RevokedAt = &past },
+			want:    sallyport.CodeGrantRevoked, gate: "grant", denied: true,
+		},
+		"pin of other bytes": {
+			arrange: func(_ *testing.T, w *world) { w.grants[0].Pin = sallyport.DigestOf([]byte("x")) },
+			want:    sallyport.CodePinMismatch, gate: "pin", denied: true,
+		},
 		"bytes changed, digest kept": {arrange: func(t *testing.T, w *world) {
+			t.Helper()
 			w.setFiles(t, w.revision.Components[0], component("scripts/x.py", sallyport.KindScript, "print(2)"))
 		}, want: sallyport.CodePinMismatch, gate: "pin", denied: true},
-		"empty pin": {arrange: func(_ *testing.T, w *world) { w.grants[0].Pin = "" },
-			want: sallyport.CodePinMismatch, gate: "pin", denied: true},
-		"interpreter": {arrange: func(t *testing.T, w *world) {
-			w.setFiles(t, component("scripts/x.rb", sallyport.KindScript, "1"))
-			w.grants[0].Pin = w.revision.Digest
-		}, ask: func(r *run.Request) { r.ScriptPath = "scripts/x.rb" },
-			want: sallyport.CodeInterpreterNotAllowed, gate: "interpreter", denied: true},
+		"empty pin": {
+			arrange: func(_ *testing.T, w *world) { w.grants[0].Pin = "" },
+			want:    sallyport.CodePinMismatch, gate: "pin", denied: true,
+		},
+		"interpreter": {
+			arrange: func(t *testing.T, w *world) {
+				t.Helper()
+				w.setFiles(t, component("scripts/x.rb", sallyport.KindScript, "1"))
+				w.grants[0].Pin = w.revision.Digest
+			}, ask: func(r *run.Request) { r.ScriptPath = "scripts/x.rb" },
+			want: sallyport.CodeInterpreterNotAllowed, gate: "interpreter", denied: true,
+		},
 		"arguments too large": {ask: func(r *run.Request) {
 			r.Args = json.RawMessage(`{"a":"` + strings.Repeat("x", 1024) + `"}`)
 		}, want: sallyport.CodeArgumentsTooLarge, gate: "argument_size", denied: true},
 		"schema": {arrange: func(t *testing.T, w *world) {
+			t.Helper()
 			w.setScript(t, sallyport.ScriptSettings{Runtime: "python", InputSchema: json.RawMessage(`{"required":["a"]}`)})
 		}, want: sallyport.CodeArgumentsMismatch, gate: "argument_schema", denied: true},
-		"argv to a script with a schema": {arrange: func(t *testing.T, w *world) {
-			w.setScript(t, sallyport.ScriptSettings{Runtime: "python", InputSchema: json.RawMessage(`{}`)})
-		}, ask: func(r *run.Request) { r.Argv = []string{"x"} },
-			want: sallyport.CodeArgumentsMismatch, gate: "argument_schema", denied: true},
+		"argv to a script with a schema": {
+			arrange: func(t *testing.T, w *world) {
+				t.Helper()
+				w.setScript(t, sallyport.ScriptSettings{Runtime: "python", InputSchema: json.RawMessage(`{}`)})
+			}, ask: func(r *run.Request) { r.Argv = []string{"x"} },
+			want: sallyport.CodeArgumentsMismatch, gate: "argument_schema", denied: true,
+		},
 		"stored path": {arrange: func(t *testing.T, w *world) {
+			t.Helper()
 			w.setFiles(t, component("../evil", sallyport.KindDocument, ""), w.revision.Components[1])
 			w.grants[0].Pin = w.revision.Digest
 		}, want: sallyport.CodeUnsafePath, gate: "path", denied: true},
 		"case collision": {arrange: func(t *testing.T, w *world) {
+			t.Helper()
 			w.setFiles(t, component("Scripts/X.py", sallyport.KindDocument, ""), w.revision.Components[1])
 			w.grants[0].Pin = w.revision.Digest
 		}, want: sallyport.CodeUnsafePath, gate: "path", denied: true},
 		"content too large": {arrange: func(t *testing.T, w *world) {
+			t.Helper()
 			w.setFiles(t, component("scripts/x.py", sallyport.KindScript, strings.Repeat("#", 1025)))
 			w.grants[0].Pin = w.revision.Digest
 		}, want: sallyport.CodeContentTooLarge, gate: "content_size", denied: true},
-		"sandbox away": {arrange: func(_ *testing.T, w *world) { w.caps = sallyport.Capabilities{Reason: "bwrap is not installed"} },
-			want: sallyport.CodeSandboxUnavailable, gate: "isolation", denied: true},
-		"layer missing": {arrange: func(_ *testing.T, w *world) { w.caps.Missing = []sallyport.Layer{sallyport.LayerMemoryLimit} },
-			want: sallyport.CodeSandboxUnavailable, gate: "isolation", denied: true},
-		"feature missing": {arrange: func(_ *testing.T, w *world) { w.caps.Features = nil },
-			want: sallyport.CodeSandboxUnavailable, gate: "isolation", denied: true},
-		"audit away": {arrange: func(_ *testing.T, w *world) { w.ledger.openErr = errors.New("disk full") },
-			want: sallyport.CodeAuditUnavailable},
+		"sandbox away": {
+			arrange: func(_ *testing.T, w *world) { w.caps = sallyport.Capabilities{Reason: "bwrap is not installed"} },
+			want:    sallyport.CodeSandboxUnavailable, gate: "isolation", denied: true,
+		},
+		"layer missing": {
+			arrange: func(_ *testing.T, w *world) { w.caps.Missing = []sallyport.Layer{sallyport.LayerMemoryLimit} },
+			want:    sallyport.CodeSandboxUnavailable, gate: "isolation", denied: true,
+		},
+		"feature missing": {
+			arrange: func(_ *testing.T, w *world) { w.caps.Features = nil },
+			want:    sallyport.CodeSandboxUnavailable, gate: "isolation", denied: true,
+		},
+		"audit away": {
+			arrange: func(_ *testing.T, w *world) { w.ledger.openErr = errors.New("disk full") },
+			want:    sallyport.CodeAuditUnavailable,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -265,7 +308,7 @@ func TestDeafExecutor(t *testing.T) {
 		w := newWorld(t)
 		w.execute = func(context.Context, sallyport.ExecRequest) (sallyport.Result, error) {
 			time.Sleep(time.Hour)
-			return exit(0), nil
+			return exitZero(), nil
 		}
 		s := w.service(func(c *run.Config) { c.SlotsTotal = 1 })
 		began := time.Now()
@@ -279,7 +322,7 @@ func TestDeafExecutor(t *testing.T) {
 		if w.observer.abandoned != 1 {
 			t.Errorf("abandoned: got %d, want 1", w.observer.abandoned)
 		}
-		w.becomes(func(context.Context, sallyport.ExecRequest) (sallyport.Result, error) { return exit(0), nil })
+		w.becomes(func(context.Context, sallyport.ExecRequest) (sallyport.Result, error) { return exitZero(), nil })
 		if e, err := s.Run(t.Context(), w.principal, request()); err != nil || e.Status != sallyport.StatusSuccess || e.QueueMS != 0 {
 			t.Errorf("next run: got %q after %d ms (%v), want success at once", e.Status, e.QueueMS, err)
 		}
@@ -328,7 +371,7 @@ func TestHangUpDuringRun(t *testing.T) {
 		if took := time.Since(began); took != 3*time.Second {
 			t.Errorf("took %s, want 3s", took)
 		}
-		w.becomes(func(context.Context, sallyport.ExecRequest) (sallyport.Result, error) { return exit(0), nil })
+		w.becomes(func(context.Context, sallyport.ExecRequest) (sallyport.Result, error) { return exitZero(), nil })
 		if e, err := s.Run(t.Context(), w.principal, request()); err != nil || e.QueueMS != 2000 {
 			t.Errorf("next run: got %q after %d ms (%v), want the slot after 2000", e.Status, e.QueueMS, err)
 		}
@@ -345,7 +388,7 @@ func TestHangUpInQueue(t *testing.T) {
 		w := newWorld(t)
 		w.execute = func(context.Context, sallyport.ExecRequest) (sallyport.Result, error) {
 			time.Sleep(10 * time.Second)
-			return exit(0), nil
+			return exitZero(), nil
 		}
 		s := w.service(func(c *run.Config) { c.SlotsTotal = 1 })
 		go s.Run(t.Context(), w.principal, request()) //nolint:errcheck // it only holds the slot
@@ -372,7 +415,7 @@ func TestSlotsExhausted(t *testing.T) {
 		w := newWorld(t)
 		w.execute = func(context.Context, sallyport.ExecRequest) (sallyport.Result, error) {
 			time.Sleep(31 * time.Second)
-			return exit(0), nil
+			return exitZero(), nil
 		}
 		s := w.service(func(c *run.Config) { c.SlotsTotal, c.QueueLength, c.QueueWait = 1, 1, 20*time.Second })
 		go s.Run(t.Context(), w.principal, request()) //nolint:errcheck // it only holds the slot
