@@ -35,6 +35,9 @@ func testMain(m *testing.M) int {
 		return fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(binary) }()
+	if err := os.Chmod(binary, 0o755); err != nil { // an ordinary user runs it too
+		return fatal(err)
+	}
 	if state, err = os.MkdirTemp("", "sallyport-state-"); err != nil {
 		return fatal(err)
 	}
