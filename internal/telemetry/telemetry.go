@@ -75,7 +75,7 @@ func (t *Telemetry) Span(ctx context.Context, name, traceParent string) (context
 		ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": traceParent})
 	}
 	ctx, span := t.tracer.Start(ctx, name) //nolint:spancheck // the caller ends it by the function below
-	return ctx, func(err error) { //nolint:spancheck // as above
+	return ctx, func(err error) {          //nolint:spancheck // as above
 		if err != nil {
 			// The private cause belongs on the span and nowhere a caller looks.
 			span.RecordError(err)
