@@ -146,7 +146,7 @@ func (d *demo) story(ctx context.Context, o *owner) error {
 
 func (d *demo) importSkills(ctx context.Context, operator *client.Client) error {
 	d.heading("Import")
-	folder, err := os.MkdirTemp(filepath.Dir(d.settings.DataDir), "skills-")
+	folder, err := os.MkdirTemp("", "sallyport-skills-")
 	if err != nil {
 		return &sallyport.Error{Op: "cli.demo", Code: sallyport.CodeInternal, Err: err}
 	}

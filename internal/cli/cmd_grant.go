@@ -44,7 +44,7 @@ func (c *grantIssueCommand) run(ctx context.Context, a *app) error {
 		}
 		if !c.Yes {
 			c.print(a.page, skill, revision)
-			if err := a.confirm("Grant this?"); err != nil {
+			if err := a.confirm(ctx, "Grant this?"); err != nil {
 				return err
 			}
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"context"
 	"strings"
 
 	"github.com/sallyport-dev/sallyport"
@@ -16,10 +17,21 @@ func (a *app) canAsk() error {
 }
 
 // confirm asks a question on standard error and reads the answer from standard input. Only y and yes agree.
-func (a *app) confirm(question string) error {
+func (a *app) confirm(ctx context.Context, question string) error {
 	_, _ = a.stderr.Write([]byte(question + " [y/N] "))
-	answer, err := bufio.NewReader(a.stdin).ReadString('\n')
-	if err != nil {
+	// A goroutine of its own, because a read of a terminal cannot be interrupted; it ends with the process.
+	lines := make(chan string, 1)
+	go func() {
+		line, err := bufio.NewReader(a.stdin).ReadString('\n')
+		if err != nil {
+			a.notes.line("")
+		}
+		lines <- line
+	}()
+	answer := ""
+	select {
+	case answer = <-lines:
+	case <-ctx.Done():
 		a.notes.line("")
 	}
 	switch strings.ToLower(strings.TrimSpace(answer)) {
