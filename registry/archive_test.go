@@ -17,7 +17,8 @@ import (
 func archived(tb testing.TB, b bench, more ...registry.File) sallyport.Revision {
 	tb.Helper()
 	files := append([]registry.File{
-		file("SKILL.md", skillMD("pack")), {Path: "scripts/run.sh", Content: []byte("#!/bin/bash\necho\n"), Mode: 0o755},
+		file("SKILL.md", skillMD("pack")),
+		{Path: "scripts/run.sh", Content: []byte("#!/bin/bash\necho\n"), Mode: 0o755},
 		file("data/blob.bin", "\x00\xff\x7fELF"), file("empty", ""), file("références/données 1.md", "é\n"),
 		file("nested/SKILL.md", skillMD("nested")), file("sallyport.yaml", "kinds: {empty: artifact}\n"),
 	}, more...)

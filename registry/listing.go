@@ -92,7 +92,7 @@ func listingFaults(md SkillMD) []listingFault {
 		}
 	}
 	if _, found := fields[prototypeKey]; found {
-		add("the field " + prototypeKey + " is refused by hosts; remove it", ProblemFieldUnknown)
+		add("the field "+prototypeKey+" is refused by hosts; remove it", ProblemFieldUnknown)
 	}
 	return faults
 }
@@ -100,7 +100,9 @@ func listingFaults(md SkillMD) []listingFault {
 // prototypeKey is refused by hosts written in JavaScript.
 const prototypeKey = "__proto__"
 
-func shortEnough(text string, limit int) bool { return text != "" && utf8.RuneCountInString(text) <= limit }
+func shortEnough(text string, limit int) bool {
+	return text != "" && utf8.RuneCountInString(text) <= limit
+}
 
 func metadataFault(value any) string {
 	metadata, isMap := value.(map[string]any)

@@ -127,7 +127,7 @@ func (s *Server) services() error {
 // surfaces builds the two handlers: one for the network, one for the data folder's own operator.
 func (s *Server) surfaces() {
 	s.mcp = mcpapi.New(mcpapi.Config{
-		Skills: s.registry, Runs: s.runs, Version: s.cfg.Version, MaxTimeout: s.cfg.MaxTimeout,
+		Skills: s.registry, Runs: s.runs, Catalogue: s.registry, Version: s.cfg.Version, MaxTimeout: s.cfg.MaxTimeout,
 		MaxBodyBytes: s.cfg.MaxBodyBytes, Logger: s.cfg.Logger,
 		Observe: func(_ context.Context, call mcpapi.ToolCall) { s.telemetry.ToolCalled(call.Tool, call.Code) },
 	})

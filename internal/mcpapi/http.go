@@ -105,13 +105,16 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, who sallyport.Princi
 	protocol.ServeHTTP(w, r)
 }
 
-// lacks reports whether the message calls a tool whose scope the caller does not carry.
+// lacks reports whether the message calls a tool, or a method of the Skills extension, whose scope the caller does not carry.
 func (a *API) lacks(who sallyport.Principal, message mcpwire.Message) (sallyport.Scope, bool) {
-	if message.Method != mcpwire.MethodCallTool {
-		return "", false
+	switch message.Method {
+	case mcpwire.MethodCallTool:
+		t, found := a.tool(message.Name)
+		return t.scope, found && !who.Has(t.scope)
+	case methodSkillsList, methodSkillsGet, methodDirectoryRead, methodListResources, methodReadResource:
+		return sallyport.ScopeMemoryRead, a.cfg.Catalogue != nil && !who.Has(sallyport.ScopeMemoryRead)
 	}
-	t, found := a.tool(message.Name)
-	return t.scope, found && !who.Has(t.scope)
+	return "", false
 }
 
 // challenge answers a caller that is not let in. A token that came and was refused is invalid_token; without one the challenge names

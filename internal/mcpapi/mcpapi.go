@@ -39,6 +39,8 @@ type Runs interface {
 type Config struct {
 	Skills Skills
 	Runs   Runs
+	// Catalogue serves the Skills extension; nil leaves the extension out.
+	Catalogue Catalogue
 	// Version is what the server calls itself; empty means "dev".
 	Version string
 	// MaxTimeout is the top a caller may ask for, in whole seconds; zero means sallyport.MaxTimeout.
@@ -91,13 +93,19 @@ func New(cfg Config) *API {
 	// The SDK gets no logger: its messages may quote what a caller sent.
 	options := &mcp.ServerOptions{
 		Instructions: instructions,
-		// The tools never change while a server runs, and there is no logging capability.
+		// The tools never change while a server runs, nobody is told when skills do, and there is no logging capability.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		// The SDK's default is "public": any intermediary might then hand one tenant's answer to another.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	}
+	if cfg.Catalogue != nil {
+		options.Capabilities.Resources = &mcp.ResourceCapabilities{}
+	}
 	if cfg.ExtendOptions != nil {
 		cfg.ExtendOptions(options)
+	}
+	if cfg.Catalogue != nil {
+		declareSkills(options)
 	}
 	a.server = mcp.NewServer(&mcp.Implementation{Name: "sallyport", Title: "Sallyport", Version: cfg.Version}, options)
 	for _, t := range a.tools {
@@ -105,6 +113,12 @@ func New(cfg Config) *API {
 	}
 	if cfg.Extend != nil {
 		cfg.Extend(a.server)
+	}
+	if cfg.Catalogue != nil {
+		if err := a.addSkills(); err != nil {
+			// Only a method's name can be wrong, and the names are constants.
+			panic(err)
+		}
 	}
 	// Added last, so it stands before everything else.
 	a.server.AddReceivingMiddleware(a.guard)

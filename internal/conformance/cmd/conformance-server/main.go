@@ -1,4 +1,4 @@
-// Command conformance-server serves two MCP endpoints on loopback for test parties: the product as it ships, with one skill in it, and
+// Command conformance-server serves two MCP endpoints on loopback for test parties: the product as it ships, with skills in it, and
 // the product's MCP surface with the fixtures of the official suite. It prints their addresses and serves until it is told to stop.
 // It is built for tests and never shipped.
 package main
@@ -19,22 +19,27 @@ import (
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/internal/conformance"
 	"github.com/sallyport-dev/sallyport/internal/mcpapi"
-	"github.com/sallyport-dev/sallyport/registry"
 	"github.com/sallyport-dev/sallyport/server"
 )
 
 func main() {
 	listen := flag.String("listen", "127.0.0.1:0", "address to listen on; port 0 takes a free one")
+	tree := flag.String("tree", "", "folder to write the published skills to, as an installer should")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *listen); err != nil {
+	if err := run(ctx, *listen, *tree); err != nil {
 		slog.Error("the conformance server stopped", "error", err) //nolint:sloglint // a test binary has no logger of its own
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, listen string) (err error) {
+func run(ctx context.Context, listen, tree string) (err error) {
+	if tree != "" {
+		if err := writeTree(tree); err != nil {
+			return err
+		}
+	}
 	data, err := os.MkdirTemp("", "sallyport-conformance-")
 	if err != nil {
 		return err
@@ -53,7 +58,7 @@ func run(ctx context.Context, listen string) (err error) {
 	}
 
 	fixtures := mcpapi.New(mcpapi.Config{
-		Skills: product.Registry(), Runs: product.Runs(), Version: "conformance",
+		Skills: product.Registry(), Runs: product.Runs(), Catalogue: product.Registry(), Version: "conformance",
 		Extend: conformance.Extend, ExtendOptions: conformance.Options,
 	})
 	mux := http.NewServeMux()
@@ -87,17 +92,4 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 		return err
 	}
 	return nil
-}
-
-// seed saves one published skill, so that clients have something to read and to be refused: nobody grants its script.
-func seed(ctx context.Context, product *server.Server) error {
-	_, err := product.Registry().Save(ctx, server.Operator(), registry.SaveRequest{
-		Files: []registry.File{
-			{Path: registry.SkillFile, Content: registry.ComposeSkillMD("greet", "Greets somebody by name. Use it to test a client.", "Run scripts/greet.sh.\n")},
-			{Path: "scripts/greet.sh", Content: []byte("#!/bin/bash\necho hello\n")},
-			{Path: "references/manners.md", Content: []byte("# Manners\n\nSay please.\n")},
-		},
-		Publish: true,
-	})
-	return err
 }
