@@ -203,6 +203,9 @@ func (e *Executor) failure(ctx context.Context, o *outcome, err error) error {
 	if sallyport.CodeOf(err) != sallyport.CodeInternal {
 		return err // our own word already
 	}
+	if errors.Is(err, errContent) {
+		return sallyport.NotStarted(&sallyport.Error{Op: "bubblewrap.execute", Code: sallyport.CodeInternal, Err: err})
+	}
 	e.mu.Lock()
 	e.probed = nil
 	e.mu.Unlock()

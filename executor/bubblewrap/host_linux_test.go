@@ -65,7 +65,7 @@ func TestOrdinaryUserSuite(t *testing.T) {
 	requireRoot(t)
 	home := openDir(t, ordinaryUID)
 	core := "TestSuite/(exit|ends_itself|missing|stdin|argv|environment|imports|every_byte|writes|nothing|input|output|artifact|" +
-		"read_a_file|reach|write_outside|follow|inherit|privileges|setuid|denied|raise|processes|sleeps|ignores|background|child_in|double|kills|canceled|eight)"
+		"read_a_file|reach|write_outside|follow|inherit|privileges|setuid|denied|raise|processes|sleeps|ignores|background|child_in|double|kills|canceled|eight|node|usage)"
 	cmd := play(t, "", ordinaryUID, bubblewrap.Config{}, "-test.v", "-test.timeout=120s", "-test.run="+core)
 	cmd.Dir = home
 	cmd.Env = append(cmd.Env, "TMPDIR="+home)

@@ -90,6 +90,9 @@ func (s *state) openRevision(name string) (*os.File, error) {
 	return dir, nil
 }
 
+// errContent is the caller's fault, not the host's: the bytes are not what their digest says.
+var errContent = errors.New("content does not have its digest")
+
 // materialise writes the files to a folder of their own, checks every byte against its digest, and gives the folder its
 // name only when it is complete.
 func (s *state) materialise(name string, files []sallyport.Component) (err error) {
@@ -141,7 +144,7 @@ func writeComponent(root *os.Root, f sallyport.Component, dirs map[string]bool) 
 	}
 	sum := sha256.Sum256(f.Content)
 	if subtle.ConstantTimeCompare([]byte(hex.EncodeToString(sum[:])), []byte(f.SHA256)) != 1 {
-		return fmt.Errorf("the content of component %q does not have its digest", f.Path)
+		return fmt.Errorf("%w: component %q", errContent, f.Path)
 	}
 	if err := root.MkdirAll(path.Dir(f.Path), 0o755); err != nil {
 		return err
