@@ -3,6 +3,7 @@ package registry
 import (
 	"mime"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -35,7 +36,10 @@ func checkRequest(req SaveRequest) error {
 			return err
 		}
 		invalid := ""
+		whole, leftOut := ignoredAt(f.Path, false)
 		switch {
+		case leftOut:
+			invalid = "the name " + strconv.Quote(shorten(whole)) + " is on the list of names that are left out of skills; rename it or leave it out"
 		case seen[f.Path]:
 			invalid = "the path is in the request twice"
 		case f.Kind != "" && !f.Kind.Valid():

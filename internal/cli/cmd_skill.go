@@ -15,6 +15,7 @@ type skillCommands struct {
 	List      skillListCommand      `cmd:"" help:"List or search skills."`
 	Show      skillShowCommand      `cmd:"" help:"Show one skill, its scripts and its files."`
 	Revisions skillRevisionsCommand `cmd:"" help:"List the revisions of a skill, newest first."`
+	Diff      skillDiffCommand      `cmd:"" help:"Show what differs between two revisions."`
 	Publish   skillPublishCommand   `cmd:"" help:"Publish the latest revision, or the one that is named: an older one rolls back."`
 	Archive   skillArchiveCommand   `cmd:"" help:"Take a skill out of lists and runs."`
 	Restore   skillRestoreCommand   `cmd:"" help:"Undo archive."`
@@ -178,14 +179,18 @@ func (c *skillRevisionsCommand) run(ctx context.Context, a *app) error {
 
 type skillPublishCommand struct {
 	skillArg
-	Revision string `help:"The revision (default: the latest)." placeholder:"ID"`
+	Revision string `help:"The revision, by id or number (default: the latest)." placeholder:"ID"`
 }
 
 func (*skillPublishCommand) kind() string { return "skill" }
 
 func (c *skillPublishCommand) run(ctx context.Context, a *app) error {
 	return a.withClient(ctx, func(api *client.Client) error {
-		envelope, err := api.Publish(ctx, c.ref(), sallyport.RevisionID(c.Revision))
+		id, err := revisionNamed(ctx, api, c.ref(), c.Revision)
+		if err != nil {
+			return err
+		}
+		envelope, err := api.Publish(ctx, c.ref(), id)
 		if err != nil {
 			return err
 		}

@@ -43,6 +43,7 @@ type commands struct {
 
 	Validate  validateCommand   `cmd:"" help:"Say what is wrong with skills on this machine."`
 	Import    importCommand     `cmd:"" help:"Import skills from folders."`
+	Export    exportCommand     `cmd:"" help:"Write a skill's revision to an archive."`
 	Skill     skillCommands     `cmd:"" help:"List, show, publish and archive skills."`
 	Grant     grantCommands     `cmd:"" help:"Issue, list and revoke grants."`
 	Run       runCommand        `cmd:"" help:"Run a script of a skill."`

@@ -35,6 +35,8 @@ type fakeSkills struct {
 	publish   func(sallyport.SkillRef, sallyport.RevisionID) (registry.SkillView, error)
 	archive   func(sallyport.SkillRef) (sallyport.Skill, error)
 	restore   func(sallyport.SkillRef) (sallyport.Skill, error)
+	export    func(sallyport.SkillRef, sallyport.RevisionID, registry.ArchiveFormat) (registry.Export, error)
+	diff      func(ref sallyport.SkillRef, from, to sallyport.RevisionID) (registry.RevisionDiff, error)
 	importAll func(context.Context, registry.Tree, registry.ImportOptions) (registry.ImportReport, error)
 }
 
@@ -99,6 +101,20 @@ func (f *fakeSkills) Restore(_ context.Context, _ sallyport.Principal, ref sally
 		return sallyport.Skill{}, unset(f.t, "Skills.Restore")
 	}
 	return f.restore(ref)
+}
+
+func (f *fakeSkills) Export(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID, format registry.ArchiveFormat) (registry.Export, error) {
+	if f.export == nil {
+		return registry.Export{}, unset(f.t, "Skills.Export")
+	}
+	return f.export(ref, id, format)
+}
+
+func (f *fakeSkills) Diff(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, from, to sallyport.RevisionID) (registry.RevisionDiff, error) {
+	if f.diff == nil {
+		return registry.RevisionDiff{}, unset(f.t, "Skills.Diff")
+	}
+	return f.diff(ref, from, to)
 }
 
 func (f *fakeSkills) Import(ctx context.Context, _ sallyport.Principal, tree registry.Tree, opts registry.ImportOptions) (registry.ImportReport, error) {

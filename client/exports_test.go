@@ -1,0 +1,70 @@
+package client_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/client"
+	"github.com/sallyport-dev/sallyport/internal/httpapi"
+	"github.com/sallyport-dev/sallyport/registry"
+)
+
+// moreSkills adds to fakeSkills what these tests need.
+type moreSkills struct {
+	httpapi.Skills
+
+	export func(sallyport.SkillRef, sallyport.RevisionID, registry.ArchiveFormat) (registry.Export, error)
+	diff   func(ref sallyport.SkillRef, from, to sallyport.RevisionID) (registry.RevisionDiff, error)
+}
+
+func (f *moreSkills) Export(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID, format registry.ArchiveFormat) (registry.Export, error) {
+	return f.export(ref, id, format)
+}
+
+func (f *moreSkills) Diff(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, from, to sallyport.RevisionID) (registry.RevisionDiff, error) {
+	return f.diff(ref, from, to)
+}
+
+func TestExportAndDiffRoundTrip(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	skills := &moreSkills{}
+	w.skills.Skills = skills
+	ref := sallyport.SkillRef{Slug: "x", TeamID: "ops"}
+	for name, cfg := range transports(t, w.handler) {
+		c := connect(t, cfg)
+		skills.export = func(got sallyport.SkillRef, id sallyport.RevisionID, format registry.ArchiveFormat) (registry.Export, error) {
+			same(t, name, ref, got)
+			same(t, name, "rev-1 tar.gz", string(id)+" "+string(format))
+			return registry.Export{
+				Name: "x.tar.gz", MediaType: "application/gzip", Archive: []byte("\x1f\x8b\x00"),
+				Revision: sallyport.Revision{ID: "rev-1", Digest: digest},
+			}, nil
+		}
+		export, err := c.Export(t.Context(), ref, "rev-1", registry.ArchiveTarGz)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same(t, name+": export", client.Export{Archive: []byte("\x1f\x8b\x00"), RevisionID: "rev-1", Digest: digest}, export)
+
+		want := registry.RevisionDiff{
+			SkillID: skillID, Slug: "x", To: sallyport.Revision{ID: "rev-2", SkillID: skillID, Digest: digest, Frontmatter: []byte(`{}`), CreatedAt: now()},
+			Files: []registry.FileDiff{}, Frontmatter: []registry.FieldDiff{}, Settings: []registry.FieldDiff{},
+		}
+		skills.diff = func(got sallyport.SkillRef, from, to sallyport.RevisionID) (registry.RevisionDiff, error) {
+			same(t, name, ref, got)
+			same(t, name, "rev-1..rev-2", string(from)+".."+string(to))
+			return want, nil
+		}
+		w.access.list = func(sallyport.SkillRef) ([]sallyport.Grant, error) {
+			return []sallyport.Grant{{ID: "g-1", SkillID: skillID, Slug: "x", Pin: sallyport.DigestOf(nil), IssuedBy: "bob", IssuedAt: now()}}, nil
+		}
+		envelope, err := c.Diff(t.Context(), ref, "rev-1", "rev-2")
+		got := data(t, envelope, err)
+		same(t, name+": diff", want, got.RevisionDiff)
+		if len(got.GrantsNotCovering) != 1 || got.GrantsNotCovering[0].ID != "g-1" || got.GrantsNotCovering[0].State != sallyport.GrantActive {
+			t.Errorf("%s: grants %+v", name, got.GrantsNotCovering)
+		}
+	}
+}
