@@ -152,6 +152,10 @@ func openGroups(instance string, record func(dir string) error) *groups {
 			reasons = append(reasons, err.Error())
 		}
 	}
+	if p := g.limits[controlMemory]; p != nil && !limitsSwap(p) {
+		delete(g.limits, controlMemory)
+		reasons = append(reasons, "the host swaps and does not limit swap per group (boot it with swapaccount=1)")
+	}
 	for _, c := range []controller{controlMemory, controlPIDs, controlCPU} {
 		if g.limits[c] == nil && len(reasons) == 0 {
 			reasons = append(reasons, "no control group tree with the "+string(c)+" controller")
@@ -159,6 +163,19 @@ func openGroups(instance string, record func(dir string) error) *groups {
 	}
 	g.reason = strings.Join(reasons, "; ")
 	return g
+}
+
+// limitsSwap reports whether a memory limit cannot be evaded into swap.
+func limitsSwap(p *parentGroup) bool {
+	file := "memory.memsw.limit_in_bytes"
+	if p.v2 {
+		file = "memory.swap.max"
+	}
+	if _, err := os.Stat(filepath.Join(p.dir, file)); err == nil {
+		return true
+	}
+	swaps, err := os.ReadFile("/proc/swaps")
+	return err == nil && strings.Count(string(swaps), "\n") <= 1 // the head of the table
 }
 
 // useful: the v1 trees of devices, freezer and the like do not concern us.

@@ -97,9 +97,11 @@ func (g *group) limit(limits sallyport.Limits) error {
 	if g.v2[controlCPU] {
 		errs = append(errs, set(controlCPU, "cpu.max", quota+" "+strconv.Itoa(cpuPeriodUS)))
 	} else {
-		errs = append(errs,
-			set(controlCPU, "cpu.cfs_period_us", strconv.Itoa(cpuPeriodUS)),
-			set(controlCPU, "cpu.cfs_quota_us", quota))
+		errs = append(errs, set(controlCPU, "cpu.cfs_period_us", strconv.Itoa(cpuPeriodUS)))
+		// v1 refuses a quota above that of the group we are in ourselves, which then limits the run as it is.
+		if err := set(controlCPU, "cpu.cfs_quota_us", quota); !errors.Is(err, unix.EINVAL) {
+			errs = append(errs, err)
+		}
 	}
 	return errors.Join(errs...)
 }

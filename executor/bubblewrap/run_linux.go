@@ -249,14 +249,14 @@ func (a *active) spawn(files []*os.File) error {
 }
 
 // sizes keeps every writable file system well below the memory limit, because its content counts as memory: a script
-// that fills one is told so, instead of being killed.
+// that fills one is told so, instead of being killed, and can fill another.
 func (a *active) sizes() sizes {
 	l := a.spec.limits
-	scratch := min(l.ScratchBytes, l.MemoryBytes/2)
+	scratch := min(l.ScratchBytes, l.MemoryBytes/4)
 	return sizes{
 		skill:   scratch + stagedBytes(a.spec.files),
 		scratch: scratch,
-		output:  max(scratch, min(l.ArtifactBytes, l.MemoryBytes/2)) + maxOutputData,
+		output:  max(scratch, min(l.ArtifactBytes, l.MemoryBytes/4)) + maxOutputData,
 	}
 }
 
