@@ -100,7 +100,7 @@ func (c *grantIssueCommand) print(p *page, skill sallyport.Skill, revision sally
 		{"grants", what},
 		{"of", fmt.Sprintf("revision %d (%s) by %s, %s", revision.Number, revision.State, clean(string(revision.Author)), when(revision.CreatedAt))},
 		{"digest", string(revision.Digest)},
-		{"content", plural(len(revision.Components), "file", "files") + ", " + bytesText(total) + "; read them with sallyport skill show and your editor"},
+		{"content", plural(len(revision.Components), "file", "files") + ", " + bytesText(total) + "; read one with: sallyport skill read " + clean(skill.Slug) + " PATH"},
 	}...)
 	printComponents(p, revision.Components, c.Script)
 }

@@ -14,6 +14,7 @@ import (
 type skillCommands struct {
 	List      skillListCommand      `cmd:"" help:"List or search skills."`
 	Show      skillShowCommand      `cmd:"" help:"Show one skill, its scripts and its files."`
+	Read      skillReadCommand      `cmd:"" help:"Print one file of a skill, as a grant would cover it."`
 	Revisions skillRevisionsCommand `cmd:"" help:"List the revisions of a skill, newest first."`
 	Diff      skillDiffCommand      `cmd:"" help:"Show what differs between two revisions."`
 	Publish   skillPublishCommand   `cmd:"" help:"Publish the latest revision, or the one that is named: an older one rolls back."`
