@@ -25,6 +25,9 @@ func (c *explainCommand) run(ctx context.Context, a *app) error {
 		return err
 	}
 	return a.withClient(ctx, func(api *client.Client) error {
+		if req.RevisionID, err = revisionNamed(ctx, api, req.Ref, c.Revision); err != nil {
+			return err
+		}
 		envelope, err := api.Explain(ctx, req)
 		if err != nil {
 			return err

@@ -20,7 +20,7 @@ type grantCommands struct {
 type grantIssueCommand struct {
 	skillArg
 	Script   string `arg:"" help:"The path of one script; without it every script of the skill is granted." optional:""`
-	Revision string `help:"The revision to grant (default: the published one)." placeholder:"ID"`
+	Revision string `help:"The revision to grant, by id or number (default: the published one)." placeholder:"ID"`
 	Expires  string `help:"Let the grant end after this long, such as 90m or 720h." placeholder:"DURATION"`
 	Yes      bool   `help:"Do not ask." short:"y"`
 }
@@ -72,7 +72,11 @@ func (c *grantIssueCommand) review(ctx context.Context, api *client.Client) (sal
 	revision := view.Data.Published
 	switch {
 	case c.Revision != "":
-		named, err := api.Revision(ctx, c.ref(), sallyport.RevisionID(c.Revision))
+		id, err := revisionNamed(ctx, api, c.ref(), c.Revision)
+		if err != nil {
+			return skill, sallyport.Revision{}, err
+		}
+		named, err := api.Revision(ctx, c.ref(), id)
 		if err != nil {
 			return skill, sallyport.Revision{}, err
 		}

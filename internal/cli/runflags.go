@@ -22,16 +22,15 @@ type scriptCall struct {
 	Args     *string  `help:"The arguments as one JSON object, for the script's standard input or flags." placeholder:"JSON" xor:"args"`
 	ArgsFile string   `help:"Read the arguments from this file; - is standard input." placeholder:"FILE" xor:"args"`
 	Timeout  *string  `help:"Stop the script after this many whole seconds." placeholder:"SECONDS"`
-	Revision string   `help:"The revision to run (default: the published one, else the latest)." placeholder:"ID"`
+	Revision string   `help:"The revision to run, by id or number (default: the published one, else the latest)." placeholder:"ID"`
 	File     []string `help:"Send a file along under this name; may be repeated." placeholder:"NAME=PATH" sep:"none"`
 	Team     string   `help:"The team, where two have a skill of this slug." placeholder:"TEAM"`
 }
 
-// request reads what the flags name. Values are judged by the server; here is only what cannot be sent.
+// request reads what the flags name, the revision aside. Values are judged by the server; here is only what cannot be sent.
 func (c *scriptCall) request(a *app) (client.RunRequest, error) {
 	req := client.RunRequest{
 		Ref:        sallyport.SkillRef{Slug: c.Slug, TeamID: sallyport.TeamID(c.Team)},
-		RevisionID: sallyport.RevisionID(c.Revision),
 		ScriptPath: c.Script,
 	}
 	if len(c.Argv) > 0 {
