@@ -18,6 +18,7 @@ var (
 	repairGlued  = regexp.MustCompile(`^( *)(name|description|license|compatibility|allowed-tools):([^\s/].*)$`)
 	repairField  = regexp.MustCompile(`^ {1,3}(name|description|license|compatibility|metadata|allowed-tools):([ \t]|$)`)
 	repairBlock  = regexp.MustCompile(`^[|>][-+0-9]*[ \t]*(#.*)?$`)
+	repairInline = regexp.MustCompile(`^[|>][-+]?[ \t]+([^0-9].*)$`) // a number behind > is a comparison
 	repairAlias  = regexp.MustCompile(`^\*([^\s,\[\]{}]+)$`)
 	repairIndent = regexp.MustCompile(`^[ \t\x{00a0}]*`)
 )
@@ -128,11 +129,18 @@ func (r *repairer) value(i int, v repairValue) int {
 	case !loose && r.readsAlone(value, more, v.mustBeText):
 		return end
 	}
+	how := "as if it stood in quotes; put it in double quotes"
+	if sign := repairInline.FindStringSubmatch(value); sign != nil && v.mustBeText {
+		if value[0] == '|' {
+			fold = joinTrimmed
+		}
+		value, how = sign[1], "without the block sign at its start; begin its text on the next line, indented"
+	}
 	r.lines[i] = v.prefix + quoteYAML(unquoteOuter(fold(value, more)))
 	for j := i + 1; j < end; j++ {
 		r.lines[j] = ""
 	}
-	r.note(i, "%s is not valid YAML; it was read as if it stood in quotes; put it in double quotes", v.what)
+	r.note(i, "%s is not valid YAML; it was read %s", v.what, how)
 	return end
 }
 
@@ -221,6 +229,16 @@ func foldLines(value string, more []string) string {
 // joinLines joins a value and its further lines as they stand.
 func joinLines(value string, more []string) string {
 	return strings.TrimSpace(value + "\n" + strings.Join(more, "\n"))
+}
+
+// joinTrimmed joins a value and its further lines without the blanks around each.
+func joinTrimmed(value string, more []string) string {
+	var b strings.Builder
+	b.WriteString(value)
+	for _, line := range more {
+		b.WriteString("\n" + strings.TrimSpace(line))
+	}
+	return strings.TrimSpace(b.String())
 }
 
 // unquoteOuter drops one pair of quotes around s, unless they are two pairs: "a" or "b".
