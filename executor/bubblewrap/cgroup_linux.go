@@ -120,9 +120,9 @@ func isCgroupDir(dir string, v2 bool) bool {
 		return false
 	}
 	if v2 {
-		return int64(st.Type) == unix.CGROUP2_SUPER_MAGIC
+		return st.Type == unix.CGROUP2_SUPER_MAGIC
 	}
-	return int64(st.Type) == unix.CGROUP_SUPER_MAGIC
+	return st.Type == unix.CGROUP_SUPER_MAGIC
 }
 
 // openGroups makes this instance's parent groups. record is called with every folder before it is made, so that a crash

@@ -79,7 +79,7 @@ func TestOrdinaryUserSuite(t *testing.T) {
 func TestKilledSupervisor(t *testing.T) {
 	t.Parallel()
 	requireRoot(t)
-	for _, delay := range []time.Duration{0, 10, 20, 40, 80, 400} {
+	for _, delay := range []int{0, 10, 20, 40, 80, 400} {
 		h := &host{cfg: bubblewrap.Config{StateDir: filepath.Join(openDir(t, -1), "state"), FirstUID: 61166, UIDCount: 4}}
 		cmd := play(t, "supervisor", -1, h.cfg)
 		stdout, err := cmd.StdoutPipe()
@@ -92,7 +92,7 @@ func TestKilledSupervisor(t *testing.T) {
 		if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(delay * time.Millisecond)
+		time.Sleep(time.Duration(delay) * time.Millisecond)
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,7 +50,7 @@ func (e *Executor) capabilities(ctx context.Context) *probed {
 	e.probed = e.probe(ctx)
 	e.probedAt = time.Now()
 	if c := e.probed.capabilities; !c.Available {
-		e.log.Error("scripts cannot be run", "reason", c.Reason, "remedy", c.Remedy)
+		e.log.ErrorContext(ctx, "scripts cannot be run", "reason", c.Reason, "remedy", c.Remedy)
 	}
 	return e.probed
 }
@@ -151,7 +152,7 @@ func (e *Executor) layers(f facts, s spec) (have, missing []sallyport.Layer, fau
 			faults = append(faults, "no "+string(layer))
 		}
 	}
-	if f.one("uid") != fmt.Sprint(insideUID) {
+	if f.one("uid") != strconv.Itoa(insideUID) {
 		faults = append(faults, "the uid is "+f.one("uid"))
 	}
 	if got := strings.Join(f["descriptor"], " "); got != "0 1 2" {

@@ -138,7 +138,7 @@ func testBinary(tb testing.TB) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer from.Close()
+	defer func() { _ = from.Close() }()
 	path := filepath.Join(openDir(tb, -1), "test")
 	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
 	if err != nil {

@@ -30,7 +30,7 @@ type counter = atomic.Int64
 func revisionKey(files []sallyport.Component) string {
 	h := sha256.New()
 	for _, f := range files {
-		fmt.Fprintf(h, "%d:%s:%d:%s\n", len(f.Path), f.Path, len(f.Content), f.SHA256)
+		_, _ = fmt.Fprintf(h, "%d:%s:%d:%s\n", len(f.Path), f.Path, len(f.Content), f.SHA256)
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
@@ -203,7 +203,7 @@ func (s *state) discard(name string) error {
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return err
 	}

@@ -95,11 +95,7 @@ func (e *Executor) run(ctx context.Context, s spec) (*outcome, error) {
 
 // start takes every resource of the run and starts bubblewrap.
 func (a *active) start() error {
-	cfg, err := a.config()
-	if err != nil {
-		return err
-	}
-	encoded, err := cfg.encode()
+	encoded, err := a.config().encode()
 	if err != nil {
 		return err
 	}
@@ -260,7 +256,7 @@ func (a *active) sizes() sizes {
 	}
 }
 
-func (a *active) config() (config, error) {
+func (a *active) config() config {
 	l := a.spec.limits
 	size := a.sizes()
 	c := config{
@@ -276,7 +272,7 @@ func (a *active) config() (config, error) {
 	if !a.e.groups.has(controlMemory) {
 		c.data = uint64(l.MemoryBytes) // weaker: it counts per process
 	}
-	return c, nil
+	return c
 }
 
 // watch follows the run until its report ends, its time is over or the caller gives up.
@@ -417,7 +413,7 @@ func (a *active) finish(o *outcome) {
 	o.stdout, o.stdoutBytes, o.stdoutTruncated = a.stdout.finish(streams)
 	o.stderr, o.stderrBytes, o.stderrTruncated = a.stderr.finish(streams)
 	_ = a.report.pipe.SetReadDeadline(time.Now())
-	for range a.report.events { //nolint:revive // it must be over before its fields are read
+	for range a.report.events {
 	}
 	_ = a.report.pipe.Close()
 	o.usage = a.group.usage()

@@ -15,7 +15,7 @@ import (
 func TestSuite(t *testing.T) {
 	h := &host{cfg: bubblewrap.Config{StateDir: filepath.Join(t.TempDir(), "state"), FirstUID: 61150, UIDCount: 16}}
 	executortest.Run(t, executortest.Factory{
-		New:          func(tb testing.TB) sallyport.Executor { return newExecutor(tb, h.cfg) },
+		New:          func(tb testing.TB) sallyport.Executor { tb.Helper(); return newExecutor(tb, h.cfg) },
 		Interpreters: bubblewrap.FindInterpreters(),
 		Leftovers:    h.leftovers,
 	})

@@ -24,7 +24,7 @@ func cancellation() []attempt {
 		}},
 		{name: "canceled while it runs", run: func(t *testing.T, s *suite) {
 			req := s.request(t, "bash", "sleep 300 &\nsleep 300\n")
-			r, err, took := s.canceled(t, req, 700*time.Millisecond)
+			r, took, err := s.canceled(t, req, 700*time.Millisecond)
 			if err != nil && !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v", err)
 			}
@@ -34,7 +34,7 @@ func cancellation() []attempt {
 		}},
 		{name: "canceled at any moment", run: func(t *testing.T, s *suite) {
 			for i := range 12 {
-				r, err, took := s.canceled(t, s.request(t, "bash", "sleep 0.02\n"), time.Duration(i*6)*time.Millisecond)
+				r, took, err := s.canceled(t, s.request(t, "bash", "sleep 0.02\n"), time.Duration(i*6)*time.Millisecond)
 				if err != nil && !errors.Is(err, context.Canceled) {
 					t.Errorf("got %v", err)
 				}

@@ -76,7 +76,7 @@ for path in ['/etc/passwd', '/usr/bin/env', '/run/sallyport', '/tmp/../usr']:
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer held.Close()
+			defer func() { _ = held.Close() }()
 			printed(t, s.do(t, s.request(t, "bash", "ls /proc/self/fd | wc -l\ncat /proc/*/environ 2>/dev/null | tr '\\0' '\\n' | grep -c inherited\ncat /proc/1/environ 2>/dev/null | wc -c\nexit 0\n")), "4\n0\n0\n")
 		}},
 		{name: "privileges", needs: []sallyport.Layer{sallyport.LayerNoNewPrivileges}, run: func(t *testing.T, s *suite) {
@@ -221,17 +221,17 @@ func readHostFile(t *testing.T, s *suite) {
 }
 
 func reachNetwork(t *testing.T, s *suite) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a listener of the test
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	// An abstract UNIX socket has no path to hide: only a network namespace keeps it away.
-	abstract, err := net.Listen("unix", "@sallyport-suite-"+filepath.Base(t.TempDir())+listener.Addr().String()) //nolint:noctx // as above
+	abstract, err := net.Listen("unix", "@sallyport-suite-"+filepath.Base(t.TempDir())+listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer abstract.Close()
+	defer func() { _ = abstract.Close() }()
 	req := s.request(t, "python", `
 import socket, sys
 tcp, unix = sys.stdin.read().split()

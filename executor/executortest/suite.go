@@ -45,7 +45,7 @@ type suite struct {
 
 // Run tries everything against one executor. The attempts run one after the other: after each, the host must look as if
 // nothing had happened.
-func Run(t *testing.T, f Factory) { //nolint:thelper // it is the test
+func Run(t *testing.T, f Factory) {
 	s := &suite{factory: f, executor: f.New(t)}
 	capabilities := s.executor.Capabilities(t.Context())
 	if !capabilities.Available {
@@ -193,12 +193,12 @@ func (s *suite) benign(t *testing.T) {
 }
 
 // canceled runs req and cancels it after delay.
-func (s *suite) canceled(t *testing.T, req sallyport.ExecRequest, delay time.Duration) (sallyport.Result, error, time.Duration) { //nolint:revive // the error is the subject
+func (s *suite) canceled(t *testing.T, req sallyport.ExecRequest, delay time.Duration) (sallyport.Result, time.Duration, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	time.AfterFunc(delay, cancel)
 	begin := time.Now()
 	r, err := s.executor.Execute(ctx, req)
-	return r, err, time.Since(begin)
+	return r, time.Since(begin), err
 }

@@ -1,4 +1,4 @@
-//go:build amd64 || arm64
+//go:build linux && (amd64 || arm64)
 
 package bubblewrap
 
@@ -63,7 +63,7 @@ func TestRevisionIsMadeOnce(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			defer f.Close()
+			defer func() { _ = f.Close() }()
 			for _, c := range files {
 				path := filepath.Join(f.Name(), c.Path)
 				content, err := os.ReadFile(path)
