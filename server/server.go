@@ -144,7 +144,7 @@ func (s *Server) surfaces() {
 func (s *Server) handler(who auth.Config) http.Handler {
 	authenticator := auth.New(who)
 	return httpapi.New(httpapi.Config{
-		Auth: authenticator, Skills: s.registry, Access: s.access, Audit: s.audit, Runs: s.runs, Ready: s.ready,
+		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Audit: s.audit, Runs: s.runs, Ready: s.ready,
 		Metrics: s.telemetry.Handler(), MCP: s.mcp.Handler(authenticator.Principal), MaxBodyBytes: s.cfg.MaxBodyBytes,
 		MaxImportBytes: s.cfg.MaxImportBytes, SpoolDir: filepath.Join(s.cfg.DataDir, spoolFolder),
 		Logger: s.cfg.Logger, Now: s.cfg.Now, Version: s.cfg.Version,

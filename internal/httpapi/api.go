@@ -22,9 +22,11 @@ import (
 type Config struct {
 	Auth   Authenticator
 	Skills Skills
-	Access Access
-	Audit  Audit
-	Runs   Runs
+	// Catalogue serves the discovery of skills under /.well-known.
+	Catalogue Catalogue
+	Access    Access
+	Audit     Audit
+	Runs      Runs
 
 	// Ready says why the server cannot serve now; nil means that it always can.
 	Ready func(ctx context.Context) error
@@ -72,7 +74,9 @@ type api struct {
 	cfg     Config
 	imports chan struct{} // holds one element per upload under way
 	guard   *http.CrossOriginProtection
-	mux     *http.ServeMux
+	// artifacts are the digests that the discovery index names.
+	artifacts artifactDigests
+	mux       *http.ServeMux
 }
 
 // New returns the handler of all routes. It is safe for concurrent use.

@@ -30,6 +30,10 @@ func routes() []route {
 		{http.MethodGet, "/v1/openapi.json", "openapi", nil, true, openAPI},
 		{http.MethodGet, "/v1/capabilities", "capabilities", nil, false, capabilities},
 
+		{http.MethodGet, "/.well-known/agent-skills/index.json", "discovery", nil, false, discover},
+		{http.MethodGet, "/.well-known/skills/index.json", "discovery", nil, false, discover},
+		{http.MethodGet, "/.well-known/agent-skills/{skill}/{revision}/{artifact}", "artifact", nil, false, downloadSkill},
+
 		{http.MethodGet, "/v1/skills", "skills", words("team_id query archived limit cursor"), false, listSkills},
 		{http.MethodPost, "/v1/skills", "save", nil, false, saveSkill},
 		{http.MethodGet, "/v1/skills/{skill}", "skill", words("team_id"), false, showSkill},
