@@ -3,11 +3,12 @@ package all_test
 import (
 	"fmt"
 
+	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/executor/all"
 )
 
 func ExampleNew() {
 	_, err := all.New("paper", all.Config{})
-	fmt.Println(err)
-	// Output: executor.new: INVALID_ARGUMENT: there is no executor "paper"; there is bubblewrap
+	fmt.Println(sallyport.CodeOf(err))
+	// Output: INVALID_ARGUMENT
 }
