@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs other people's MCP clients and suites against the product: the official conformance suite in both revisions, the
-# Inspector's check of the tool schemas, and the official TypeScript clients. Installs them from the lock file in node/ when
+# Runs other people's MCP clients and suites against the product: the official conformance suite in both revisions and for the
+# Skills extension, the Inspector's checks of the tool schemas and of every served file, the official TypeScript clients, and the
+# public installer of skills. Installs them from the lock file in node/ when
 # needed (about 350 MB, outside the repository's history), starts a server on a free loopback port and stops it again.
 # The last line has the totals; the exit code is 1 when anything failed. Details are left in OUT (default out/conformance).
 set -uo pipefail
@@ -62,7 +63,7 @@ export NO_COLOR=1 FORCE_COLOR=0
 node -e 'process.exit(Number(process.versions.node.split(".")[0]) >= 24 ? 0 : 1)' || die "the packaged node does not run here"
 
 go build -o "$out/conformance-server" ./internal/conformance/cmd/conformance-server || die "the conformance server cannot be built"
-"$out/conformance-server" >"$out/urls.txt" 2>"$out/server.txt" &
+"$out/conformance-server" -tree "$out/tree" >"$out/urls.txt" 2>"$out/server.txt" &
 server=$!
 for _ in $(seq 100); do
 	[ "$(wc -l <"$out/urls.txt")" -ge 2 ] && break
@@ -106,6 +107,25 @@ suite() { # revision [option...]
 suite 2026-07-28
 suite 2025-11-25 --expected-failures "$here/expected-failures.yml"
 
+# extension runs a scenario of the Skills extension against the product itself. With a revision the suite would skip it and exit 0,
+# so none is passed and every check must have been made.
+extension() { # scenario
+	local report=$out/$1.txt status counts
+	timeout 120 conformance server --url "$product" --scenario "$1" -o "$out/$1" >"$report.raw" 2>&1
+	status=$?
+	sed 's/\x1b\[[0-9;]*m//g' "$report.raw" >"$report"
+	rm -f "$report.raw"
+	counts=$(sed -n 's/^Passed: //p' "$report" | tail -n 1)
+	if [ $status -eq 0 ] && grep -qE '^([0-9]+)/\1, 0 failed, 0 warnings$' <<<"$counts" && ! grep -qE '\] (SKIPPED|FAILURE|WARNING) ' "$report"; then
+		verdict "$1" ok "$counts"
+	else
+		verdict "$1" failed "exit $status, ${counts:-no checks}, see $report"
+	fi
+}
+extension sep-2640-skills-enumeration
+extension sep-2640-skills-manifest
+extension sep-2640-skills-directory
+
 # inspect holds the product's own tool schemas against what hosts can map. A warning counts too.
 inspect() { # era
 	local file=$out/inspector-$1.json status
@@ -121,18 +141,62 @@ inspect legacy
 inspect auto
 inspect modern
 
+# catalogue reads the whole catalogue with the Inspector and with the official client, both of which verify every file by its digest.
+catalogue() { # era
+	local file=$out/inspector-skills-$1.json status
+	timeout 120 mcp-inspector --cli "$product" -q --format json --protocol-era "$1" --method skills/list --verify --require-digests >"$file" 2>"$file.err"
+	status=$?
+	[ "$(grep -c '"outcome":"verified"' "$file")" -eq "$published" ] || status=1
+	[ $status -eq 0 ] || cat "$file" "$file.err"
+	verdict "inspector skills/list --verify, $1" "$([ $status -eq 0 ] && echo ok || echo failed)" "exit $status"
+}
+published=$(find "$out/tree" -mindepth 1 -maxdepth 1 | wc -l)
+catalogue legacy
+catalogue modern
+
+# installer compares what the public installer wrote with what was published, byte for byte. It gets a home of its own.
+installer() {
+	local base=${product%/mcp} folder=$out/install report=$out/installer.txt
+	mkdir -p "$folder/home"
+	if ! (cd "$folder" && HOME=$folder/home DISABLE_TELEMETRY=1 timeout 120 skills add "$base" --list </dev/null) >"$report" 2>&1 ||
+		! grep -q "Found $published skills" "$report"; then
+		cat "$report"
+		verdict "skills add --list" failed "see $report"
+	else
+		verdict "skills add --list" ok "$published skills"
+	fi
+	if ! (cd "$folder" && HOME=$folder/home DISABLE_TELEMETRY=1 timeout 120 skills add "$base" -y --all --copy </dev/null) >>"$report" 2>&1; then
+		tail -n 20 "$report"
+		verdict "skills add --all" failed "see $report"
+	elif ! diff -r "$out/tree" "$folder/skills" >"$report.diff" 2>&1; then
+		head -n 20 "$report.diff"
+		verdict "skills add --all, byte for byte" failed "see $report.diff"
+	else
+		verdict "skills add --all, byte for byte" ok "$(find "$out/tree" -type f | wc -l) files"
+	fi
+	rm -rf "$folder"
+}
+installer
+
 # clients drives the product with the official TypeScript clients, over HTTP and over stdio. Nobody granted the script, so running it
 # is refused; the end to end tests run it for real with the same clients.
 clients() { # name option...
-	local report=$out/clients-$1.txt status counts
+	local name=$1
 	shift
-	timeout 240 node "$here/node/clients.mjs" --expect GRANT_MISSING "$@" >"$report" 2>"$report.err"
+	party "clients-$name" clients.mjs --expect GRANT_MISSING "$@"
+}
+
+# party runs one of our scripts for the official clients, and counts the checks that it prints.
+party() { # name script option...
+	local report=$out/$1.txt script=$2 status counts
+	shift 2
+	timeout 240 node "$here/node/$script" "$@" >"$report" 2>"$report.err"
 	status=$?
 	grep '^FAIL' "$report"
 	counts=$(grep -oE '^[0-9]+ passed, [0-9]+ failed$' "$report" | tail -n 1)
 	if [ -z "$counts" ]; then
 		cat "$report.err"
-		verdict "clients, $(basename "$report" .txt)" failed "exit $status"
+		verdict "$(basename "$report" .txt)" failed "exit $status"
 		return
 	fi
 	passed=$((passed + ${counts%% *}))
@@ -142,11 +206,15 @@ clients() { # name option...
 	echo "$([ $status -eq 0 ] && echo 'ok   ' || echo 'FAIL ') $(basename "$report" .txt): $(tail -n 1 "$report")"
 }
 clients http --url "$product"
+party skills-http skills.mjs --url "$product" --skills "$published" --unlisted 1
 if go build -o "$out/sallyport" ./cmd/sallyport; then
 	clients bridge --command "$out/sallyport" --command-arg=--url --command-arg="${product%/mcp}" --command-arg=mcp
+	party skills-bridge skills.mjs --command "$out/sallyport" --command-arg=--url --command-arg="${product%/mcp}" --command-arg=mcp \
+		--skills "$published" --unlisted 1
 	if "$out/sallyport" --data "$out/data" import examples/skills/json-diff --publish --json >"$out/import.json" 2>&1; then
 		clients stdio --command "$out/sallyport" --command-arg=--data --command-arg="$out/data" --command-arg=mcp \
 			--slug json-diff --script scripts/diff.mjs --args '{"before":{},"after":{}}'
+		party skills-stdio skills.mjs --command "$out/sallyport" --command-arg=--data --command-arg="$out/data" --command-arg=mcp --skills 1
 	else
 		cat "$out/import.json"
 		verdict "clients, stdio" failed "import"

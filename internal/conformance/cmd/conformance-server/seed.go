@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path"
+	"strings"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/registry"
@@ -48,6 +49,10 @@ func catalogue() []seeded {
 			text("nested/SKILL.md", "---\nname: nested\ndescription: A skill below a skill.\n---\nNested\n"),
 			text("nested/scripts/x.py", "print(1)\n"),
 			text("bom.txt", "\ufeffmark\n"),
+		}},
+		{name: "deep-paths", files: []registry.File{
+			text(registry.SkillFile, "---\nname: deep-paths\ndescription: Paths that a plain tar cannot hold.\n---\n"),
+			text(strings.Repeat("d", 150)+"/"+strings.Repeat("é", 60)+"/"+strings.Repeat("f", 150), "deep\n"),
 		}},
 		{slug: "other-slug", name: "named-differently", files: []registry.File{
 			text(registry.SkillFile, "---\nname: named-differently\ndescription: Its slug is another.\n---\n"), text("a/b.txt", "b\n"),
