@@ -5,7 +5,6 @@ package bubblewrap
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,16 +88,6 @@ func isCgroupDir(dir string, v2 bool) bool {
 		return st.Type == unix.CGROUP2_SUPER_MAGIC
 	}
 	return st.Type == unix.CGROUP_SUPER_MAGIC
-}
-
-// writeControl writes to a control file. The files of control groups take one write and nothing else.
-func writeControl(path, value string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(value)
-	return errors.Join(err, f.Close())
 }
 
 func readWords(path string) []string {

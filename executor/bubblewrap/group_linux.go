@@ -278,3 +278,13 @@ func sweepGroup(parent string, deadline time.Time) error {
 	}
 	return errors.Join(append(errs, removeGroup(parent, deadline))...)
 }
+
+// writeControl writes to a control file. The files of control groups take one write and nothing else.
+func writeControl(path, value string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}

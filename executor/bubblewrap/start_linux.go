@@ -155,10 +155,7 @@ func (a *active) spawn(files []*os.File) error {
 		return fmt.Errorf("start bubblewrap: %w", err)
 	}
 	a.process = process
-	go func() {
-		_, _ = process.Wait()
-		close(a.exited)
-	}()
+	go a.awaitMonitor()
 	return nil
 }
 

@@ -96,8 +96,19 @@ func (a *active) ended(o *outcome) error {
 	return errNoReport
 }
 
-// errNoReport is replaced by what bubblewrap wrote to its standard error, see [Executor.setupError].
+// errNoReport is replaced by what bubblewrap wrote to its standard error, see withMonitorOutput.
 var errNoReport = errors.New("the sandbox ended before its first process began")
+
+// awaitMonitor sees the monitor end without reaping it: until release does, its number cannot become another process's.
+func (a *active) awaitMonitor() {
+	for {
+		err := unix.Waitid(unix.P_PID, a.process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+		if !errors.Is(err, unix.EINTR) {
+			close(a.exited)
+			return
+		}
+	}
+}
 
 // kill ends everything at once; PID 1 is not asked. PID 1 goes first, and its whole namespace with it, so that bubblewrap's
 // monitor sees that and reaps it: killed together with its parent, it would stay a zombie for as long as the init of the
@@ -177,8 +188,9 @@ func (a *active) waitDead(deadline time.Time) bool {
 	return a.group.waitEmpty(deadline)
 }
 
-// release gives back what only a dead run may give back.
+// release gives back what only a dead run may give back. The monitor has ended.
 func (a *active) release(deadline time.Time) bool {
+	_, _ = a.process.Wait()
 	err := a.group.remove(deadline)
 	if err != nil {
 		a.e.log.Warn("control group of a finished run is still there", "error", err.Error())
