@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -70,8 +71,11 @@ func normaliseText(content []byte) string {
 	return strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 }
 
-// skipBeforeFence returns where the opening fence is when nothing but blank lines and HTML comments come before it, else 0,
-// and the number of its line.
+// codeFence is the first line of a SKILL.md that was saved as a block of code, as some assistants write it.
+var codeFence = regexp.MustCompile("^(```+|~~~+)[ \t]*(skill|markdown|md|yaml|yml)?[ \t]*$")
+
+// skipBeforeFence returns where the opening fence is when nothing but blank lines, HTML comments and the opening of a block of
+// code come before it, else 0, and the number of its line.
 func (*skillParser) skipBeforeFence(text string) (offset, line int) {
 	rest := text
 	for {
@@ -91,6 +95,9 @@ func (*skillParser) skipBeforeFence(text string) (offset, line int) {
 		if strings.Trim(first, " \t") != "" || !more {
 			break
 		}
+		rest = after
+	}
+	if first, after, more := strings.Cut(rest, "\n"); more && codeFence.MatchString(first) {
 		rest = after
 	}
 	offset = len(text) - len(rest)
