@@ -70,6 +70,8 @@ func listingFaults(md SkillMD) []listingFault {
 		add("the frontmatter is not YAML as it stands; put text with a colon into double quotes", ProblemYAMLRepaired)
 	case has(ProblemTextBeforeFence):
 		add("there is text before the frontmatter; make the line of three dashes the first line", ProblemTextBeforeFence)
+	case has(ProblemFenceLong):
+		add("the frontmatter ends with more than three dashes; write three", ProblemFenceLong)
 	case has(ProblemNotUTF8):
 		add("the file is not UTF-8; save it as UTF-8", ProblemNotUTF8)
 	}

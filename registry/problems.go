@@ -23,6 +23,7 @@ const (
 	ProblemFrontmatterMissing  = "FRONTMATTER_MISSING"
 	ProblemFrontmatterUnclosed = "FRONTMATTER_UNCLOSED"
 	ProblemFrontmatterTooLarge = "FRONTMATTER_TOO_LARGE"
+	ProblemFenceLong           = "FENCE_LONG"
 	ProblemFrontmatterKind     = "FRONTMATTER_NOT_MAPPING"
 
 	ProblemYAMLInvalid      = "YAML_INVALID"
@@ -89,6 +90,7 @@ var problemCatalogue = []ProblemInfo{
 	{ProblemTextBeforeFence, SeverityWarning, "the file begins with a --- line"},
 	{ProblemFrontmatterMissing, SeverityError, "the file begins with a --- line"},
 	{ProblemFrontmatterUnclosed, SeverityError, "the frontmatter ends with a --- line"},
+	{ProblemFenceLong, SeverityWarning, "the frontmatter ends with a --- line"},
 	{ProblemFrontmatterTooLarge, SeverityError, "the frontmatter is at most 64 KiB"},
 	{ProblemFrontmatterKind, SeverityError, "the frontmatter is a YAML mapping"},
 

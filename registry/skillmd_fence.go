@@ -34,7 +34,11 @@ func (p *skillParser) split(content []byte) (header, bool) {
 	if more {
 		end, length = closingFence(rest)
 	}
-	if end < 0 {
+	switch {
+	case mangledHeader.MatchString(rest):
+		p.add(ProblemFrontmatterUnclosed, line+1, "a formatter made a heading of the frontmatter; write name and description on a line each, and end it with a line of three dashes")
+		return header{}, false
+	case end < 0:
 		p.add(ProblemFrontmatterUnclosed, line, "the frontmatter is not closed; end it with a line of three dashes")
 		return header{}, false
 	}
@@ -45,6 +49,9 @@ func (p *skillParser) split(content []byte) (header, bool) {
 	found.text = rest[:end]
 	p.md.Body = rest[end+length:]
 	p.md.BodyLine = found.line + strings.Count(found.text, "\n") + 1
+	if fence := strings.TrimSpace(rest[end : end+length]); fence != "---" {
+		p.add(ProblemFenceLong, p.md.BodyLine-1, "the frontmatter ends with %d dashes, which other readers stumble over; write three", len(fence))
+	}
 	return found, true
 }
 
@@ -107,6 +114,12 @@ func (*skillParser) skipBeforeFence(text string) (offset, line int) {
 	return offset, 1 + strings.Count(text[:offset], "\n")
 }
 
+// mangledHeader is what Markdown formatters make of a frontmatter: they take its last line and the closing fence for a heading.
+var mangledHeader = regexp.MustCompile(`^[ \t\n]*##[ \t]+name:`)
+
+// longFence is a closing fence as Markdown formatters stretch it. No line of YAML frontmatter looks like it.
+var longFence = regexp.MustCompile(`^----+[ \t]*$`)
+
 // isFence reports whether line is three dashes and nothing else but blanks behind them.
 func isFence(line string) bool {
 	rest, found := strings.CutPrefix(line, "---")
@@ -114,7 +127,7 @@ func isFence(line string) bool {
 }
 
 // closingFence returns where the closing fence begins and how long it is with its line end; -1 when there is none. The fence
-// may be the last bytes of the file.
+// may be the last bytes of the file, and may have more than three dashes.
 func closingFence(text string) (offset, length int) {
 	for offset < len(text) {
 		line, _, more := strings.Cut(text[offset:], "\n")
@@ -122,7 +135,7 @@ func closingFence(text string) (offset, length int) {
 		if more {
 			length++
 		}
-		if isFence(line) {
+		if isFence(line) || longFence.MatchString(line) {
 			return offset, length
 		}
 		offset += length

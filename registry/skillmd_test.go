@@ -101,6 +101,13 @@ func TestParseSkillMD(t *testing.T) {
 		"S3 empty file":         {codes: []string{"error FRONTMATTER_MISSING"}},
 		"S3 text before":        {content: "Hello\n---\nname: pdf\n---\n", body: "Hello\n---\nname: pdf\n---\n", codes: []string{"error FRONTMATTER_MISSING"}},
 		"S3 blank lines before": {content: "\n\n---\nname: pdf\ndescription: d\n---\nb", wantName: "pdf", description: "d", body: "b", usable: true, codes: []string{"warning TEXT_BEFORE_FENCE"}},
+		"S3 a stretched closing fence": {
+			content: "---\n\nname: pdf\ndescription: >\nOne\ntwo.\nversion: 1.0\n------------\n\n# B\n\n---\n", wantName: "pdf", description: "One two.", body: "\n# B\n\n---\n", usable: true,
+			codes: []string{"warning FENCE_LONG", "warning YAML_REPAIRED", "warning FIELD_UNKNOWN"},
+		},
+		"S3 a heading in place of the fence": {
+			content: "---\n\n## name: pdf\ndescription: d\n\n# B\n\n---\n", codes: []string{"error FRONTMATTER_UNCLOSED"},
+		},
 		"S3 a block of code": {
 			content: "````skill\n---\nname: pdf\ndescription: d\n---\nb\n````\n", wantName: "pdf", description: "d", body: "b\n````\n", usable: true,
 			codes: []string{"warning TEXT_BEFORE_FENCE"},
