@@ -100,7 +100,7 @@ func TestKilledSupervisor(t *testing.T) {
 		groups := instanceGroups(t, h.cfg.StateDir)
 
 		e := newExecutor(t, h.cfg)
-		eventually(t, func() []string { return h.processes(t) })
+		eventually(t, func() []string { return h.processes(t, groups) })
 		eventually(t, func() []string {
 			return slices.DeleteFunc(slices.Clone(groups), func(group string) bool {
 				_, err := os.Stat(group)

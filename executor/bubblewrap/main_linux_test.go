@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/sallyport-dev/sallyport/executor/bubblewrap"
@@ -32,7 +30,7 @@ func newExecutor(tb testing.TB, cfg bubblewrap.Config) *bubblewrap.Executor {
 	return e
 }
 
-// host looks for what runs of one executor left. Its range of uids must serve nobody else.
+// host looks for what the runs of one executor left.
 type host struct {
 	cfg         bubblewrap.Config
 	descriptors int
@@ -43,8 +41,9 @@ func (h *host) leftovers(tb testing.TB) []string {
 	var left []string
 	add := func(format string, args ...any) { left = append(left, fmt.Sprintf(format, args...)) }
 
-	left = append(left, h.processes(tb)...)
-	for _, group := range instanceGroups(tb, h.cfg.StateDir) {
+	groups := instanceGroups(tb, h.cfg.StateDir)
+	left = append(left, h.processes(tb, groups)...)
+	for _, group := range groups {
 		entries, err := os.ReadDir(group)
 		if err != nil {
 			continue
@@ -86,43 +85,48 @@ func (h *host) leftovers(tb testing.TB) []string {
 	return left
 }
 
-// processes are those that have one of the uids for runs.
-func (h *host) processes(tb testing.TB) []string {
+// processes are those that are, or were, in a control group of our instances. Without groups there are none to see.
+func (h *host) processes(tb testing.TB, groups []string) []string {
 	tb.Helper()
-	if os.Geteuid() != 0 {
-		return nil // runs have our own uid
-	}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		tb.Fatal(err)
 	}
 	var found []string
 	for _, p := range entries {
-		info, err := p.Info()
-		if _, notPID := strconv.Atoi(p.Name()); err != nil || notPID != nil {
+		membership, err := os.ReadFile("/proc/" + p.Name() + "/cgroup")
+		if err != nil {
 			continue
 		}
-		if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) >= h.cfg.FirstUID && int(stat.Uid) < h.cfg.FirstUID+h.cfg.UIDCount {
-			found = append(found, fmt.Sprintf("process %s of uid %d", p.Name(), stat.Uid))
+		for _, group := range groups {
+			if strings.Contains(string(membership), filepath.Base(group)+"/run-") {
+				found = append(found, "process "+p.Name()+" in "+filepath.Base(group))
+				break
+			}
 		}
 	}
 	return found
 }
 
-// instanceGroups are the control groups that living instances of a state folder have recorded.
+// instanceGroups are the control groups that the instances of a state folder have recorded.
 func instanceGroups(tb testing.TB, stateDir string) []string {
 	tb.Helper()
-	files, err := filepath.Glob(filepath.Join(stateDir, "instances", "*"))
-	if err != nil {
-		tb.Fatal(err)
-	}
 	var groups []string
-	for _, file := range files {
-		data, err := os.ReadFile(file)
+	for _, pattern := range []string{"/run/sallyport/instances/*", filepath.Join(stateDir, "instances", "*")} {
+		files, err := filepath.Glob(pattern)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		groups = append(groups, strings.Fields(string(data))...)
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				continue // it ended meanwhile
+			}
+			lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+			if lines[0] == "state "+stateDir {
+				groups = append(groups, lines[1:]...)
+			}
+		}
 	}
 	return groups
 }

@@ -15,16 +15,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// state is the folder of materialised revisions and of instance records.
+// state is the folder of materialised revisions, and the record of this instance.
 //
 //	revisions/KEY.SIZE   one revision, complete and read-only
 //	building/ID-N        revisions in the making, and what is being deleted
-//	instances/ID         locked by its living owner; lists the control groups that it made
 //	boot                 the boot in which all of this was written
+//	instances/ID         locked by its living owner; lists the control groups that it made
+//
+// Control groups belong to the host and not to a folder. So the records of root are in /run/sallyport, where every later
+// instance finds them, and only an ordinary user's are in the state folder.
 type state struct {
 	dir      string
+	records  string // the folder of instances
 	instance string
-	lock     *os.File // instances/ID
+	lock     *os.File // records/ID
 	building counter
 	bound    int64 // bytes of all revisions together
 }
@@ -47,17 +51,24 @@ func openState(dir string, bound int64) (*state, error) {
 		return nil, err
 	}
 	// 0711: a uid of a run may pass through, and list nothing.
-	for _, sub := range []string{"", "revisions", "building", "instances"} {
-		if err := makePrivateDir(filepath.Join(dir, sub), 0o711); err != nil {
+	records := filepath.Join(dir, "instances")
+	if os.Geteuid() == 0 {
+		if err := makePrivateDir(lockDir, 0o755); err != nil {
+			return nil, err
+		}
+		records = filepath.Join(lockDir, "instances")
+	}
+	for _, sub := range []string{dir, filepath.Join(dir, "revisions"), filepath.Join(dir, "building"), records} {
+		if err := makePrivateDir(sub, 0o711); err != nil {
 			return nil, err
 		}
 	}
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails
-	s := &state{dir: dir, instance: hex.EncodeToString(id[:]), bound: bound}
+	s := &state{dir: dir, records: records, instance: hex.EncodeToString(id[:]), bound: bound}
 
 	// Locked before it has its name, so that nobody can mistake it for a dead one.
-	temporary := filepath.Join(dir, "building", s.instance+"-instance")
+	temporary := filepath.Join(records, "."+s.instance)
 	lock, err := lockFile(temporary)
 	if err != nil {
 		return nil, err
@@ -66,17 +77,17 @@ func openState(dir string, bound int64) (*state, error) {
 	if err := os.Rename(temporary, s.instanceFile()); err != nil {
 		return nil, errors.Join(err, lock.Close(), os.Remove(temporary))
 	}
-	if err := s.forgetEarlierBoot(); err != nil {
+	if err := errors.Join(s.record("state "+dir), s.forgetEarlierBoot()); err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
 }
 
-func (s *state) instanceFile() string { return filepath.Join(s.dir, "instances", s.instance) }
+func (s *state) instanceFile() string { return filepath.Join(s.records, s.instance) }
 
 // record notes a control group before it is made.
-func (s *state) record(dir string) error {
-	_, err := s.lock.WriteString(dir + "\n")
+func (s *state) record(line string) error {
+	_, err := s.lock.WriteString(line + "\n")
 	return err
 }
 
@@ -112,20 +123,22 @@ func (s *state) forgetEarlierBoot() error {
 // sweep removes what dead instances left: their control groups with every process in them, and half-made revisions. It
 // returns the ids of the dead.
 func (s *state) sweep(deadline time.Time) ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(s.dir, "instances"))
+	entries, err := os.ReadDir(s.records)
 	if err != nil {
 		return nil, err
 	}
 	var dead []string
 	var errs []error
+	alive := map[string]bool{s.instance: true}
 	for _, e := range entries {
-		path := filepath.Join(s.dir, "instances", e.Name())
+		path := filepath.Join(s.records, e.Name())
 		if e.Name() == s.instance {
 			continue
 		}
 		lock, err := lockFile(path)
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			continue // alive
+			alive[strings.TrimPrefix(e.Name(), ".")] = true
+			continue
 		}
 		if err != nil {
 			errs = append(errs, err)
@@ -138,11 +151,30 @@ func (s *state) sweep(deadline time.Time) ([]string, error) {
 		}
 		errs = append(errs, err, lock.Close())
 	}
-	return dead, errors.Join(errs...)
+	return dead, errors.Join(append(errs, s.sweepBuilding(alive))...)
+}
+
+// sweepBuilding removes what instances that are not alive were making or deleting in this folder.
+func (s *state) sweepBuilding(alive map[string]bool) error {
+	entries, err := os.ReadDir(filepath.Join(s.dir, "building"))
+	errs := []error{err}
+	for _, e := range entries {
+		id, _, _ := strings.Cut(e.Name(), "-")
+		if !alive[id] && !s.registered(id) {
+			errs = append(errs, os.RemoveAll(filepath.Join(s.dir, "building", e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// registered reports whether an instance has a record; one that began after the list was read is alive as well.
+func (s *state) registered(id string) bool {
+	_, err := os.Lstat(filepath.Join(s.records, id))
+	return err == nil
 }
 
 func (s *state) sweepInstance(id string, deadline time.Time) error {
-	data, err := os.ReadFile(filepath.Join(s.dir, "instances", id))
+	data, err := os.ReadFile(filepath.Join(s.records, id))
 	if err != nil {
 		return err
 	}
@@ -154,13 +186,6 @@ func (s *state) sweepInstance(id string, deadline time.Time) error {
 			continue
 		}
 		errs = append(errs, sweepGroup(dir, deadline))
-	}
-	building, err := os.ReadDir(filepath.Join(s.dir, "building"))
-	errs = append(errs, err)
-	for _, e := range building {
-		if strings.HasPrefix(e.Name(), id+"-") {
-			errs = append(errs, os.RemoveAll(filepath.Join(s.dir, "building", e.Name())))
-		}
 	}
 	return errors.Join(errs...)
 }

@@ -60,7 +60,7 @@ func artifacts() []attempt {
 		}},
 		{name: "artifacts come back", run: artifactsComeBack},
 		{name: "only the agreed folder is collected", run: func(t *testing.T, s *suite) {
-			r := s.do(t, s.request(t, "bash", "echo x > report.txt; echo x > /tmp/report.txt; echo x > ~/report.txt\n"))
+			r := s.do(t, s.request(t, "bash", "echo x > report.txt; echo x > \"$TMPDIR/report.txt\"; echo x > ~/report.txt\n"))
 			exited(t, r, 0)
 			if len(r.Artifacts) != 0 {
 				t.Errorf("artifacts %v", paths(r))

@@ -55,9 +55,10 @@ func files() []attempt {
 			req := s.request(t, "bash", "grep -c changed SKILL.md\necho changed >> SKILL.md\necho x > new\nls -A\n")
 			want := "0\nSKILL.md\nnew\nscripts\n"
 			printed(t, s.do(t, req), want)
-			printed(t, s.do(t, req), want)
+			printed(t, s.do(t, again(req)), want)
 		}},
-		{name: "nothing of a run meets the next one", run: nothingRemains},
+		// Without a file system of its own, a run would write into the host's here.
+		{name: "nothing of a run meets the next one", needs: []sallyport.Layer{sallyport.LayerMountNamespace}, run: nothingRemains},
 		{name: "removes itself and its folder", wants: revision, run: func(t *testing.T, s *suite) {
 			printed(t, s.do(t, s.request(t, "bash", "rm -rf \"$SKILL_ROOT\"/* \"$SKILL_ROOT\"/.[!.]* 2>/dev/null\necho still here\n")), "still here\n")
 			s.benign(t)

@@ -55,6 +55,12 @@ func (s *suite) request(tb testing.TB, runtime, source string) sallyport.ExecReq
 	return req
 }
 
+// again makes req a run of its own: an approval is used once.
+func again(req sallyport.ExecRequest) sallyport.ExecRequest {
+	req.ExecutionID = sallyport.ExecutionID(fmt.Sprintf("exec-%d", executions.Add(1)))
+	return req
+}
+
 // addFile adds one file to the revision, in order.
 func addFile(req *sallyport.ExecRequest, path, content string) {
 	kind := sallyport.KindDocument

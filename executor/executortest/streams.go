@@ -40,7 +40,7 @@ func streams() []attempt {
 			req := s.request(t, "python", "import sys\nsys.stdout.buffer.write('abc'.encode() + '\\U0001F600'.encode() * 100)\n")
 			for limit := int64(40); limit < 44; limit++ {
 				req.Limits.OutputBytes = limit
-				r := s.do(t, req)
+				r := s.do(t, again(req))
 				exited(t, r, 0)
 				if int64(len(r.Stdout)) > limit || int64(len(r.Stdout)) <= limit-4 || !utf8.Valid(r.Stdout) || !r.StdoutTruncated || r.StdoutBytes != 403 {
 					t.Errorf("limit %d: kept %q of %d bytes, truncated %v", limit, r.Stdout, r.StdoutBytes, r.StdoutTruncated)
