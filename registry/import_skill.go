@@ -60,7 +60,7 @@ func (r *importRun) inspect(ctx context.Context, found foundSkill) (ImportedSkil
 		out.Slug = Slug(out.Name)
 	}
 	if m.md.Repaired {
-		collect.result(SkillFile, ResultRepaired, "its frontmatter was read as if values stood in quotes; the bytes are unchanged")
+		collect.result(SkillFile, ResultRepaired, "its frontmatter is not YAML and was read as the problems say; the bytes are unchanged")
 	}
 	out.Usable = !hasErrors(out.Problems)
 	out.SpecClean = specClean(out.Problems)
