@@ -168,3 +168,66 @@ func TestServedIsWhatRuns(t *testing.T) {
 		}
 	}
 }
+
+// What recall_context says about a script is what happens: refused without a grant, then runnable, then with its outcome.
+func TestContextTellsWhatWouldRun(t *testing.T) {
+	t.Parallel()
+	s, err := server.New(t.Context(), server.Config{
+		DataDir: t.TempDir(), Executor: &keeper{}, ScriptsEnabled: true, RequiredLayers: []sallyport.Layer{},
+		Interpreters: []sallyport.Interpreter{{Extension: "sh", Runtime: "bash", Program: "/bin/bash"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	operator := server.Operator()
+	saved, err := s.Registry().Save(t.Context(), operator, registry.SaveRequest{Publish: true, Files: []registry.File{
+		{Path: "SKILL.md", Content: []byte("---\nname: greet\ndescription: Greets.\n---\nRun it.\n")}, {Path: "scripts/run.sh", Content: []byte("echo hello\n")},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() (runnable bool, gate string, recent []string) {
+		var called struct {
+			StructuredContent struct {
+				Data struct {
+					Items []struct {
+						Kind     string
+						Runnable bool
+						Gate     struct{ Code, Remedy string }
+						Recent   []struct{ Status string }
+					}
+				}
+			}
+		}
+		rpc(t, s.LocalHandler(), "tools/call", map[string]any{"name": "recall_context", "arguments": map[string]any{"query": "greets"}}, &called)
+		for _, item := range called.StructuredContent.Data.Items {
+			if item.Kind == "script" {
+				for _, r := range item.Recent {
+					recent = append(recent, r.Status)
+				}
+				return item.Runnable, item.Gate.Code + " " + item.Gate.Remedy, recent
+			}
+		}
+		t.Fatalf("no script in %+v", called)
+		return false, "", nil
+	}
+	if runnable, gate, recent := ask(); runnable || !strings.HasPrefix(gate, "GRANT_MISSING a reviewer reads the revision and runs: sallyport grant issue greet") || len(recent) != 0 {
+		t.Errorf("before the grant: %v %q %q", runnable, gate, recent)
+	}
+	if _, err := s.Access().Issue(t.Context(), operator, access.IssueRequest{Ref: sallyport.SkillRef{Slug: "greet"}, ExpectedDigest: saved.Revision.Digest}); err != nil {
+		t.Fatal(err)
+	}
+	if runnable, gate, recent := ask(); !runnable || gate != " " || len(recent) != 0 {
+		t.Errorf("with the grant: %v %q %q", runnable, gate, recent)
+	}
+	var called struct{ IsError bool }
+	rpc(t, s.LocalHandler(), "tools/call", map[string]any{"name": "execute_cloud_skill", "arguments": map[string]any{"slug": "greet", "script_path": "scripts/run.sh"}}, &called)
+	if runnable, _, recent := ask(); called.IsError || !runnable || !slices.Equal(recent, []string{"success"}) {
+		t.Errorf("after a run: %v %v %q", called.IsError, runnable, recent)
+	}
+}

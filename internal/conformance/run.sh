@@ -133,7 +133,7 @@ inspect() { # era
 	status=$?
 	if [ $status -eq 0 ] && ! node -e '
 		const r = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
-		process.exit(r.result.tools.length === 3 && !r.schemaFindings ? 0 : 1)' "$file"; then status=1; fi
+		process.exit(r.result.tools.length === 4 && !r.schemaFindings ? 0 : 1)' "$file"; then status=1; fi
 	[ $status -eq 0 ] || cat "$file" "$file.err"
 	verdict "inspector --strict, $1" "$([ $status -eq 0 ] && echo ok || echo failed)" "exit $status"
 }

@@ -28,6 +28,7 @@ type fakeSkills struct {
 	revision  func(p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Revision, error)
 	component func(p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID, path string) (sallyport.Component, error)
 	save      func(p sallyport.Principal, req registry.SaveRequest) (registry.SaveResult, error)
+	context   func(p sallyport.Principal, req registry.ContextRequest) (registry.ContextResult, error)
 }
 
 func (f *fakeSkills) unset(name string) error {
@@ -70,9 +71,34 @@ func (f *fakeSkills) Save(_ context.Context, p sallyport.Principal, req registry
 	return f.save(p, req)
 }
 
+func (f *fakeSkills) Context(_ context.Context, p sallyport.Principal, req registry.ContextRequest) (registry.ContextResult, error) {
+	if f.context == nil {
+		return registry.ContextResult{}, f.unset("Context")
+	}
+	return f.context(p, req)
+}
+
 type fakeRuns struct {
-	t   *testing.T
-	run func(ctx context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error)
+	t       *testing.T
+	run     func(ctx context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error)
+	explain func(p sallyport.Principal, req run.Request) (run.Explanation, error)
+	list    func(p sallyport.Principal, req run.ListRequest) (run.ListResult, error)
+}
+
+func (f *fakeRuns) Explain(_ context.Context, p sallyport.Principal, req run.Request) (run.Explanation, error) {
+	if f.explain == nil {
+		f.t.Error("Explain was called, and the test does not expect it")
+		return run.Explanation{}, errors.New("unexpected call")
+	}
+	return f.explain(p, req)
+}
+
+func (f *fakeRuns) List(_ context.Context, p sallyport.Principal, req run.ListRequest) (run.ListResult, error) {
+	if f.list == nil {
+		f.t.Error("List was called, and the test does not expect it")
+		return run.ListResult{}, errors.New("unexpected call")
+	}
+	return f.list(p, req)
 }
 
 func (f *fakeRuns) Run(ctx context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error) {

@@ -130,8 +130,8 @@ func TestBothRevisions(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(tools.Tools) != 3 || tools.CacheScope != "private" {
-				t.Errorf("%d tools with scope %q, want 3 and private", len(tools.Tools), tools.CacheScope)
+			if len(tools.Tools) != 4 || tools.CacheScope != "private" {
+				t.Errorf("%d tools with scope %q, want 4 and private", len(tools.Tools), tools.CacheScope)
 			}
 			for _, call := range []struct {
 				tool      string

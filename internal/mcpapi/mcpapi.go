@@ -28,11 +28,14 @@ type Skills interface {
 	Revision(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Revision, error)
 	Component(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, revision sallyport.RevisionID, pathOrID string) (sallyport.Component, error)
 	Save(ctx context.Context, p sallyport.Principal, req registry.SaveRequest) (registry.SaveResult, error)
+	Context(ctx context.Context, p sallyport.Principal, req registry.ContextRequest) (registry.ContextResult, error)
 }
 
 // Runs is what the tools need of package run.
 type Runs interface {
 	Run(ctx context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error)
+	Explain(ctx context.Context, p sallyport.Principal, req run.Request) (run.Explanation, error)
+	List(ctx context.Context, p sallyport.Principal, req run.ListRequest) (run.ListResult, error)
 }
 
 // Config is what an API needs. Skills and Runs are required: without one, its tools answer INTERNAL.
@@ -69,9 +72,10 @@ type API struct {
 
 // instructions tell a model what the server is for, before it reads any tool.
 const instructions = `Sallyport keeps skills: named, versioned bundles of instructions, references and scripts.
-1. recall_cloud_skill with a query finds skills; with a slug it returns one skill: its instructions, its scripts with the arguments they take, and its files.
-2. execute_cloud_skill runs one script of a skill in a sandbox without network and returns its output. An administrator must have granted exactly this content; a refusal says what is missing, and calling again does not change it.
-3. save_cloud_skill stores a new skill or a new revision of one.
+1. recall_context gathers, for a task, what the best skills say and which of their scripts the caller may run, within a token budget.
+2. recall_cloud_skill with a query finds skills; with a slug it returns one skill: its instructions, its scripts with the arguments they take, and its files.
+3. execute_cloud_skill runs one script of a skill in a sandbox without network and returns its output. An administrator must have granted exactly this content; a refusal says what is missing, and calling again does not change it.
+4. save_cloud_skill stores a new skill or a new revision of one.
 Every result is an envelope {kind, data, error, request_id}. When error is set, error.code is stable and error.message says what to do.`
 
 // New returns an API.

@@ -11,6 +11,10 @@ import (
 // The schemas are JSON Schema 2020-12 in the common subset: one type each and no references, which is what every host reads. The
 // output schemas describe the envelope and are open at the top, so that a later member breaks no client.
 var (
+	//go:embed schema/context_input.json
+	contextInputJSON []byte
+	//go:embed schema/context_output.json
+	contextOutputJSON []byte
 	//go:embed schema/execute_input.json
 	executeInputJSON []byte
 	//go:embed schema/execute_output.json
@@ -31,6 +35,8 @@ func executeInput(maxTimeout time.Duration) json.RawMessage {
 	return bytes.Replace(executeInputJSON, []byte(`"maximum": 60`), maximum, 1)
 }
 
+func contextInput() json.RawMessage  { return bytes.Clone(contextInputJSON) }
+func contextOutput() json.RawMessage { return bytes.Clone(contextOutputJSON) }
 func executeOutput() json.RawMessage { return bytes.Clone(executeOutputJSON) }
 func recallInput() json.RawMessage   { return bytes.Clone(recallInputJSON) }
 func recallOutput() json.RawMessage  { return bytes.Clone(recallOutputJSON) }

@@ -44,7 +44,7 @@ func TestStdioBothRevisions(t *testing.T) {
 				t.Errorf("revision: got %s, want %s", got, revision)
 			}
 			tools, err := session.ListTools(t.Context(), nil)
-			if err != nil || len(tools.Tools) != 3 {
+			if err != nil || len(tools.Tools) != 4 {
 				t.Errorf("tools/list: got %+v, %v", tools, err)
 			}
 			result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: recall, Arguments: map[string]any{"query": "x"}})

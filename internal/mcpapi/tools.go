@@ -14,6 +14,7 @@ import (
 // list lists every tool. The SDK shows them to callers in the order of their names.
 func (a *API) list() []tool {
 	tools := []tool{
+		a.contextTool(),
 		a.executeTool(),
 		a.recallTool(),
 		a.saveTool(),

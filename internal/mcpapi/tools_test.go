@@ -47,7 +47,7 @@ func TestToolListOrder(t *testing.T) {
 			t.Errorf("%s has no title or no description", tool.Name)
 		}
 	}
-	want := []string{"execute_cloud_skill", "recall_cloud_skill", "save_cloud_skill"}
+	want := []string{"execute_cloud_skill", "recall_cloud_skill", "recall_context", "save_cloud_skill"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
@@ -66,6 +66,7 @@ func TestAnnotations(t *testing.T) {
 	want := map[string]annotations{
 		"execute_cloud_skill": {"Run a skill's script", false, false, no, no},
 		"recall_cloud_skill":  {"Find and read skills", true, true, nil, no},
+		"recall_context":      {"Gather what skills say about a task", true, true, nil, no},
 		"save_cloud_skill":    {"Save a skill", false, false, no, no},
 	}
 	got := map[string]annotations{}

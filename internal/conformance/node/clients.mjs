@@ -77,7 +77,7 @@ async function drive(party, client) {
   const { tools } = await client.listTools();
   const names = tools.map((tool) => tool.name);
   check(`${party}: lists the tools`,
-    ['execute_cloud_skill', 'recall_cloud_skill', 'save_cloud_skill'].every((name) => names.includes(name)), names);
+    ['execute_cloud_skill', 'recall_cloud_skill', 'recall_context', 'save_cloud_skill'].every((name) => names.includes(name)), names);
 
   const found = await call(party, client, 'recall_cloud_skill', { query: options.slug });
   check(`${party}: finds the skill`, found.envelope?.data?.skills?.some((skill) => skill.slug === options.slug), found);
@@ -89,6 +89,11 @@ async function drive(party, client) {
   const file = await call(party, client, 'recall_cloud_skill',
     { slug: options.slug, resource: options.script, revision_id: skill?.revision?.revision_id });
   check(`${party}: reads the script`, typeof file.envelope?.data?.resource?.content === 'string', file);
+
+  const bundle = await call(party, client, 'recall_context', { query: `how to use ${options.slug}`, max_tokens: 2000 });
+  const item = bundle.envelope?.data?.items?.find((one) => one.kind === 'script' && one.source.path === options.script);
+  check(`${party}: gathers the script with what a run of it would meet`,
+    item?.runnable === (options.expect === 'success') && (options.expect === 'success' || item.gate?.code === options.expect), bundle);
 
   const run = await call(party, client, 'execute_cloud_skill',
     { slug: options.slug, script_path: options.script, input_args: JSON.parse(options.args) });
