@@ -15,6 +15,9 @@ func (s *Service) commit(ctx context.Context, p sallyport.Principal, d draft) (S
 	if same {
 		return s.unchanged(ctx, p, d)
 	}
+	if err := s.cleanDraft(d); err != nil {
+		return SaveResult{}, err
+	}
 	save := s.revisionSave(p, d)
 	skill, revision, err := s.cfg.Store.SaveRevision(ctx, p.TenantID, save)
 	if err != nil {
@@ -27,11 +30,24 @@ func (s *Service) commit(ctx context.Context, p sallyport.Principal, d draft) (S
 	return d.result(skill, revision, save.Create, false), nil
 }
 
+// cleanDraft refuses a draft that is to be published and is not clean, where that is demanded.
+func (s *Service) cleanDraft(d draft) error {
+	if !d.publish || !s.cfg.PublishRequiresClean {
+		return nil
+	}
+	return s.clean(d.op, Scan(d.manifest.components))
+}
+
 // rehearse says what commit would do.
 func (s *Service) rehearse(ctx context.Context, p sallyport.Principal, d draft) (SaveResult, error) {
 	same, err := s.compare(ctx, p, &d)
 	if err != nil {
 		return SaveResult{}, err
+	}
+	if !same {
+		if err := s.cleanDraft(d); err != nil {
+			return SaveResult{}, err
+		}
 	}
 	var skill sallyport.Skill
 	if d.existing != nil {
@@ -69,8 +85,11 @@ func (s *Service) compare(ctx context.Context, p sallyport.Principal, d *draft) 
 func (s *Service) unchanged(ctx context.Context, p sallyport.Principal, d draft) (SaveResult, error) {
 	skill, revision := *d.existing, d.latest
 	if d.publish && skill.PublishedRevisionID != revision.ID {
-		var err error
-		if skill, revision, err = s.publish(ctx, p, skill, revision); err != nil {
+		err := s.permit(ctx, p, skill, revision, "")
+		if err != nil {
+			return SaveResult{}, err
+		}
+		if skill, revision, err = s.publish(ctx, p, skill, revision, false); err != nil {
 			return SaveResult{}, err
 		}
 	}

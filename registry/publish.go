@@ -9,7 +9,14 @@ import (
 
 // Publish moves the published pointer of the skill to the revision (an older one rolls back); an empty id means
 // the latest. Needs memory:write. Publishing what is published changes nothing.
+//
+// Where Config.PublishRequiresClean is set, a revision that is not clean is SKILL_INVALID with its findings in the details;
+// see [Service.PublishOverride].
 func (s *Service) Publish(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (SkillView, error) {
+	return s.publishChecked(ctx, p, ref, id, "")
+}
+
+func (s *Service) publishChecked(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID, override string) (SkillView, error) {
 	skill, err := s.writable(ctx, p, ref)
 	if err != nil {
 		return SkillView{}, err
@@ -25,29 +32,39 @@ func (s *Service) Publish(ctx context.Context, p sallyport.Principal, ref sallyp
 		if err != nil {
 			return SkillView{}, err
 		}
-		if skill, _, err = s.publish(ctx, p, skill, revision); err != nil {
+		if err := s.permit(ctx, p, skill, revision, override); err != nil {
+			return SkillView{}, err
+		}
+		if skill, _, err = s.publish(ctx, p, skill, revision, override != ""); err != nil {
 			return SkillView{}, err
 		}
 	}
 	return s.view(ctx, p, skill)
 }
 
-// publish moves the pointer and records it. It returns the skill and the revision as they are now.
-func (s *Service) publish(ctx context.Context, p sallyport.Principal, skill sallyport.Skill, revision sallyport.Revision) (sallyport.Skill, sallyport.Revision, error) {
+// publish moves the pointer and records it, unless that is on record already. It returns the skill and the revision as they are now.
+func (s *Service) publish(ctx context.Context, p sallyport.Principal, skill sallyport.Skill, revision sallyport.Revision, recorded bool) (sallyport.Skill, sallyport.Revision, error) {
 	at := s.now()
-	published, err := s.cfg.Store.Publish(ctx, p.TenantID, skill.ID, revision.ID, at)
+	now, err := s.cfg.Store.Publish(ctx, p.TenantID, skill.ID, revision.ID, at)
 	if err != nil {
 		return skill, revision, err
 	}
 	if revision.State != sallyport.RevisionPublished {
 		revision.State, revision.PublishedAt = sallyport.RevisionPublished, &at
 	}
-	var before map[string]any
-	if skill.PublishedRevisionID != "" {
-		before = map[string]any{"previous_revision_id": skill.PublishedRevisionID}
+	if !recorded {
+		s.record(ctx, p, sallyport.ActionSkillPublish, now, &revision, published(skill))
 	}
-	s.record(ctx, p, sallyport.ActionSkillPublish, published, &revision, before)
-	return published, revision, nil
+	return now, revision, nil
+}
+
+// published is the detail of what was published before.
+func published(skill sallyport.Skill) map[string]any {
+	detail := map[string]any{}
+	if skill.PublishedRevisionID != "" {
+		detail["previous_revision_id"] = skill.PublishedRevisionID
+	}
+	return detail
 }
 
 func (s *Service) writable(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error) {

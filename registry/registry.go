@@ -23,8 +23,13 @@ type Config struct {
 	MaxSkillBytes int64
 	// MaxScriptBytes bounds one script; zero means sallyport.DefaultScriptBytes.
 	MaxScriptBytes int64
-	Logger         *slog.Logger     // nil discards
-	Now            func() time.Time // nil means time.Now
+	// PublishRequiresClean refuses to publish a revision that [Scan] finds anything in but notes, or cannot read, unless the call
+	// overrides it with a reason.
+	PublishRequiresClean bool
+	// FindingExclusions are path patterns whose findings are set aside and counted; see [FindingsRequest].
+	FindingExclusions []string
+	Logger            *slog.Logger     // nil discards
+	Now               func() time.Time // nil means time.Now
 }
 
 // Trail is the audit trail as this package needs it.
@@ -34,7 +39,8 @@ type Trail interface {
 
 // Service is safe for concurrent use.
 type Service struct {
-	cfg Config
+	cfg   Config
+	scans scanCache
 }
 
 // New returns a Service.
@@ -54,7 +60,7 @@ func New(cfg Config) *Service {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Service{cfg}
+	return &Service{cfg: cfg}
 }
 
 // ListRequest selects skills.

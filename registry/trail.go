@@ -15,8 +15,16 @@ const trailTimeout = 10 * time.Second
 // record appends to the audit trail what was already stored. It is best effort: a failure is logged and the caller's success
 // stands. It outlives the caller's context, so that a hung-up client leaves a record too.
 func (s *Service) record(ctx context.Context, p sallyport.Principal, action sallyport.Action, skill sallyport.Skill, revision *sallyport.Revision, more map[string]any) {
+	if err := s.append(ctx, p, action, skill, revision, more); err != nil {
+		s.cfg.Logger.ErrorContext(ctx, "audit entry not written",
+			"action", action, "skill_id", skill.ID, "error", err)
+	}
+}
+
+// append appends to the audit trail.
+func (s *Service) append(ctx context.Context, p sallyport.Principal, action sallyport.Action, skill sallyport.Skill, revision *sallyport.Revision, more map[string]any) error {
 	if s.cfg.Trail == nil {
-		return
+		return nil
 	}
 	detail := map[string]any{"skill_id": skill.ID}
 	if skill.TeamID != "" {
@@ -27,17 +35,14 @@ func (s *Service) record(ctx context.Context, p sallyport.Principal, action sall
 	}
 	maps.Copy(detail, more)
 	form, err := json.Marshal(detail)
-	if err == nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), trailTimeout)
-		defer cancel()
-		err = s.cfg.Trail.Append(ctx, sallyport.Entry{
-			TenantID: p.TenantID, At: s.now(), Actor: p.ID, Action: action, Entity: skill.Slug, Detail: form,
-		})
-	}
 	if err != nil {
-		s.cfg.Logger.ErrorContext(ctx, "audit entry not written",
-			"action", action, "skill_id", skill.ID, "error", err)
+		return err
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), trailTimeout)
+	defer cancel()
+	return s.cfg.Trail.Append(ctx, sallyport.Entry{
+		TenantID: p.TenantID, At: s.now(), Actor: p.ID, Action: action, Entity: skill.Slug, Detail: form,
+	})
 }
 
 // now is the time that is stored: UTC, whole microseconds.
