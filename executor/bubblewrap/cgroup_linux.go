@@ -42,6 +42,24 @@ type parentGroup struct {
 	v2  bool
 	// home is the tasks file of the group that our own threads belong to; v1 only.
 	home *os.File
+	// enabled are the controllers that children get; v2 only.
+	enabled []controller
+}
+
+// begin records the folder and then makes it.
+func (p *parentGroup) begin(record func(string) error) error {
+	if err := record(p.dir); err != nil {
+		return err
+	}
+	return p.make()
+}
+
+// make makes the folder, and gives its children their controllers.
+func (p *parentGroup) make() error {
+	if err := os.Mkdir(p.dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return enable(p.dir, p.enabled...)
 }
 
 // leafName is the group we move into where v2 forbids processes beside child groups.
@@ -113,7 +131,7 @@ func (g *groups) openV1(t tree, name string, record func(string) error) error {
 		return err
 	}
 	p := &parentGroup{dir: filepath.Join(t.own, name), home: home}
-	if err := makeGroup(p.dir, record); err != nil {
+	if err := p.begin(record); err != nil {
 		return errors.Join(err, home.Close())
 	}
 	g.parents = append(g.parents, p)
@@ -128,16 +146,13 @@ func (g *groups) openV2(t tree, name string, record func(string) error) error {
 	if err != nil {
 		return err
 	}
-	p := &parentGroup{dir: filepath.Join(base, name), v2: true}
-	if err := makeGroup(p.dir, record); err != nil {
+	p := &parentGroup{dir: filepath.Join(base, name), v2: true, enabled: available}
+	if err := p.begin(record); err != nil {
 		return err
 	}
 	g.parents = append(g.parents, p)
 	g.life = p
 	for _, c := range available {
-		if err := enable(p.dir, c); err != nil {
-			return err
-		}
 		g.limits[c] = p
 	}
 	return nil
@@ -230,13 +245,6 @@ func enable(dir string, list ...controller) error {
 		}
 	}
 	return nil
-}
-
-func makeGroup(dir string, record func(string) error) error {
-	if err := record(dir); err != nil {
-		return err
-	}
-	return os.Mkdir(dir, 0o755)
 }
 
 // has reports whether runs can be limited in c.

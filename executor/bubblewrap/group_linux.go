@@ -38,7 +38,14 @@ func (g *groups) make(name string, limits sallyport.Limits) (*group, error) {
 	run := &group{limits: map[controller]string{}, v2: map[controller]bool{}}
 	for _, p := range g.parents {
 		dir := filepath.Join(p.dir, name)
-		if err := os.Mkdir(dir, 0o755); err != nil {
+		err := os.Mkdir(dir, 0o755)
+		if errors.Is(err, fs.ErrNotExist) {
+			// Somebody tidied up above us; the folder is recorded, so it can simply be made again.
+			if err = p.make(); err == nil {
+				err = os.Mkdir(dir, 0o755)
+			}
+		}
+		if err != nil {
 			return nil, errors.Join(err, run.remove(time.Now()))
 		}
 		run.dirs = append(run.dirs, dir)
@@ -47,7 +54,6 @@ func (g *groups) make(name string, limits sallyport.Limits) (*group, error) {
 				run.limits[c], run.v2[c] = dir, p.v2
 			}
 		}
-		var err error
 		if p.v2 {
 			run.life = dir
 			run.lifeFD, err = os.Open(dir)

@@ -330,6 +330,27 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// Something on the host removes groups that look unused. The next run makes them again.
+func TestGroupsAreMadeAgain(t *testing.T) {
+	t.Parallel()
+	requireRoot(t)
+	cfg := bubblewrap.Config{StateDir: filepath.Join(t.TempDir(), "state")}
+	e := newExecutor(t, cfg)
+	groups := instanceGroups(t, cfg.StateDir)
+	if len(groups) == 0 {
+		t.Fatal("no control group was made")
+	}
+	for _, group := range groups {
+		if err := os.Remove(group); err != nil {
+			t.Fatal(err)
+		}
+	}
+	req := request("bash", "/bin/bash", "exit 3\n")
+	if r, err := e.Execute(t.Context(), req); err != nil || r.ExitCode == nil || *r.ExitCode != 3 || r.Usage.MemoryPeakBytes == nil {
+		t.Errorf("got %+v, %v", r, err)
+	}
+}
+
 func TestForeignProgram(t *testing.T) {
 	t.Parallel()
 	e := newExecutor(t, bubblewrap.Config{})
