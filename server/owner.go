@@ -3,7 +3,6 @@ package server
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"syscall"
 
 	"github.com/sallyport-dev/sallyport"
@@ -36,7 +35,7 @@ func own(dir string) (*owner, error) {
 	fail := func(err error, message string) error {
 		return &sallyport.Error{Op: op, Code: sallyport.CodeStoreUnavailable, Message: message, Err: err}
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil { //nolint:forbidigo // the operator's own path, and the root is opened below it
 		return nil, fail(err, "the data folder cannot be made; choose another with --data")
 	}
 	root, err := os.OpenRoot(dir)
@@ -62,14 +61,22 @@ func own(dir string) (*owner, error) {
 
 // Owned reports whether a process owns the data folder now; a folder that is not there is not owned.
 func Owned(dir string) (bool, error) {
-	lock, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR, 0)
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
 	if err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			return false, nil
-		}
 		return false, err
 	}
-	defer lock.Close()
+	defer func() { _ = root.Close() }()
+	lock, err := root.OpenFile(LockFile, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = lock.Close() }()
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return true, nil
