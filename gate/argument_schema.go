@@ -115,8 +115,13 @@ func validate(root string, schema, instance json.RawMessage) []fault {
 		return []fault{{root, "is not JSON"}}
 	}
 	err = compiled.Validate(value)
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case errors.Is(err, argschema.ErrTooComplex):
+		return []fault{{root, "cannot be checked: the script's own schema is too complex for them; its author simplifies it"}}
+	case errors.Is(err, argschema.ErrNumber):
+		return []fault{{root, "has a number with too many digits to be checked"}}
 	}
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
@@ -136,10 +141,19 @@ func leaves(root string, e *jsonschema.ValidationError, faults []fault) []fault 
 			path.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(token))
 		}
 		text := e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
-		return append(faults, fault{path.String(), text})
+		return append(faults, fault{shorten(path.String()), shorten(text)})
 	}
 	for _, cause := range e.Causes {
 		faults = leaves(root, cause, faults)
 	}
 	return faults
+}
+
+// shorten keeps a fault readable: the library repeats the whole value that does not fit.
+func shorten(text string) string {
+	const most = 200
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "..."
 }

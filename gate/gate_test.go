@@ -2,10 +2,12 @@ package gate_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/gate"
@@ -136,6 +138,8 @@ func TestArgumentSchema(t *testing.T) {
 		"flags":                  {sallyport.ScriptSettings{Input: sallyport.InputFlags}, `{"a":[1,"x"]}`, nil, ""},
 		"flags with an object":   {sallyport.ScriptSettings{Input: sallyport.InputFlags}, `{"a":{}}`, nil, "input_args"},
 		"flags and argv":         {sallyport.ScriptSettings{Input: sallyport.InputFlags}, `{}`, []string{"x"}, "argv"},
+		"a number of a million":  {sallyport.ScriptSettings{InputSchema: json.RawMessage(`{}`)}, `{"a":1e999999}`, nil, "input_args"},
+		"a check without end":    {sallyport.ScriptSettings{InputSchema: json.RawMessage(endless())}, `{"a":1}`, nil, "input_args"},
 		"unknown input mode":     {sallyport.ScriptSettings{Input: "guess"}, `{}`, nil, "input_args"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,6 +160,29 @@ func TestArgumentSchema(t *testing.T) {
 }
 
 // Nobody learns from a refusal which digest would open the gate.
+// endless is a schema whose check doubles with every definition.
+func endless() string {
+	var schema strings.Builder
+	schema.WriteString(`{"$ref":"#/$defs/0","$defs":{`)
+	for i := range 60 {
+		fmt.Fprintf(&schema, `"%d":{"anyOf":[{"$ref":"#/$defs/%d"},{"$ref":"#/$defs/%d"}]},`, i, i+1, i+1)
+	}
+	schema.WriteString(`"60":{"type":"string"}}}`)
+	return schema.String()
+}
+
+// The library repeats the value that does not fit; a refusal stays small.
+func TestArgumentFaultsAreShort(t *testing.T) {
+	t.Parallel()
+	settings := sallyport.ScriptSettings{InputSchema: json.RawMessage(`{"additionalProperties":{"pattern":"^a$"}}`)}
+	args := `{"` + strings.Repeat("k", 5000) + `":"` + strings.Repeat("\u00fc", 5000) + `"}`
+	candidate := &sallyport.Candidate{Script: sallyport.Component{Script: &settings}, Args: json.RawMessage(args)}
+	refusal := named(t, "argument_schema", gate.Deps{}).Check(t.Context(), candidate)
+	if refusal == nil || len(refusal.Message) > 1000 || !utf8.ValidString(refusal.Message) {
+		t.Errorf("got %+v", refusal)
+	}
+}
+
 func TestPinMismatchTellsNoDigest(t *testing.T) {
 	t.Parallel()
 	pin := sallyport.DigestOf([]byte("reviewed"))
