@@ -106,6 +106,17 @@ type ExecRequest struct {
 	TraceParent string
 }
 
+// NeedsRevision reports whether a run of script needs more of its revision than the script itself. SKILL.md and
+// sallyport.yaml describe the skill and do not count: a skill with nothing else runs where only its script can be sent.
+func NeedsRevision(files []Component, script string) bool {
+	for _, f := range files {
+		if f.Path != script && f.Path != "SKILL.md" && f.Path != "sallyport.yaml" {
+			return true
+		}
+	}
+	return false
+}
+
 // Secret is a value that prints as dots.
 type Secret string
 

@@ -62,14 +62,14 @@ func sentence(fault string, capabilities sallyport.Capabilities) string {
 	return fault
 }
 
-// needs lists what the run cannot do without. A script alone in its revision needs no staging of siblings.
+// needs lists what the run cannot do without.
 func needs(c *sallyport.Candidate) []sallyport.Feature {
 	var features []sallyport.Feature
 	flags := c.Script.Script != nil && c.Script.Script.Input == sallyport.InputFlags
 	if len(c.Argv) > 0 || flags && !emptyObject(c.Args) {
 		features = append(features, sallyport.FeatureArgv)
 	}
-	if len(c.Revision.Components) > 1 {
+	if sallyport.NeedsRevision(c.Revision.Components, c.Script.Path) {
 		features = append(features, sallyport.FeatureRevision)
 	}
 	if len(c.Files) > 0 {

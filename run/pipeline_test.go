@@ -140,8 +140,13 @@ func TestRefusals(t *testing.T) {
 			want:    sallyport.CodeSandboxUnavailable, gate: "isolation", denied: true,
 		},
 		"feature missing": {
-			arrange: func(_ *testing.T, w *world) { w.caps.Features = nil },
-			want:    sallyport.CodeSandboxUnavailable, gate: "isolation", denied: true,
+			arrange: func(t *testing.T, w *world) {
+				t.Helper()
+				w.caps.Features = nil
+				w.setFiles(t, append(w.revision.Components, component("scripts/y.py", sallyport.KindScript, "y = 1"))...)
+				w.grants[0].Pin = w.revision.Digest
+			},
+			want: sallyport.CodeSandboxUnavailable, gate: "isolation", denied: true,
 		},
 		"audit away": {
 			arrange: func(_ *testing.T, w *world) { w.ledger.openErr = errors.New("disk full") },

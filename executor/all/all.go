@@ -10,11 +10,13 @@ import (
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/executor/bubblewrap"
+	"github.com/sallyport-dev/sallyport/executor/remote"
 )
 
 // Config holds the configuration of every kind. A kind reads its own field only.
 type Config struct {
 	Bubblewrap bubblewrap.Config
+	Remote     remote.Config
 }
 
 // Kind is one kind of executor.
@@ -30,6 +32,7 @@ type Kind struct {
 func Kinds() []Kind {
 	return []Kind{
 		{bubblewrap.Kind, func(c Config) (sallyport.Executor, error) { return made(bubblewrap.New(c.Bubblewrap)) }},
+		{remote.Kind, func(c Config) (sallyport.Executor, error) { return made(remote.New(c.Remote)) }},
 	}
 }
 
