@@ -70,7 +70,7 @@ func bound(raw []byte, cut bool, limit int64) (text string, truncated, replaced 
 	if utf8.ValidString(text) {
 		return text, truncated, false
 	}
-	text = strings.ToValidUTF8(text, "\uFFFD")
+	text = string([]rune(text)) // one U+FFFD for each byte that belongs to no character
 	// A replacement is longer than the byte it stands for: cut again.
 	if int64(len(text)) > limit {
 		text, truncated = string(dropPartial([]byte(text[:limit]))), true

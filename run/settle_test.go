@@ -97,6 +97,7 @@ func TestStreams(t *testing.T) {
 		"cut by the executor":      {"123\xc3", true, "123", true, false},
 		"invalid kept visible":     {"a\xffb", false, "a\uFFFDb", false, true},
 		"partial at a true end":    {"abc\xc3", false, "abc\uFFFD", false, true},
+		"one for each byte":        {"\xff\xfe", false, "\uFFFD\uFFFD", false, true},
 		"replacement grows":        {"\xffa\xffb\xffc", false, "\uFFFDa\uFFFDb", true, true},
 		"latin-9":                  {"af\xe9 \xa4", false, "af\uFFFD ", true, true},
 		"NUL":                      {"a\x00b", false, "a\x00b", false, false},

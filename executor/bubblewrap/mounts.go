@@ -21,14 +21,17 @@ func systemDirs() []string {
 
 // systemFiles are the parts of /etc that programs need to start or to show text, and that say nothing about the host.
 func systemFiles() []string {
-	return []string{"/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types"}
+	return []string{
+		"/etc/alternatives", "/etc/fonts", "/etc/ld.so.cache", "/etc/localtime", "/etc/mime.types", "/etc/protocols",
+		"/etc/services", "/etc/ssl/certs", "/etc/ssl/openssl.cnf",
+	}
 }
 
 // etcFiles are the files of /etc that every sandbox gets in place of the host's.
 func etcFiles() map[string]string {
 	return map[string]string{ //nolint:gosec // G101: names of accounts, no secrets
-		"/etc/passwd":        "skill:x:1000:1000:skill:/home/skill:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-		"/etc/group":         "skill:x:1000:\nnogroup:x:65534:\n",
+		"/etc/passwd":        "skill:x:1000:1000:skill:/home/skill:/bin/sh\nroot:x:0:0:root:/nonexistent:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+		"/etc/group":         "skill:x:1000:\nroot:x:0:\nnogroup:x:65534:\n",
 		"/etc/hosts":         "127.0.0.1 localhost sallyport\n::1 localhost\n",
 		"/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 	}
@@ -86,6 +89,8 @@ func options(size sizes, helperFD int, etc, inputs []dataFile) []string {
 	for _, file := range systemFiles() {
 		args = append(args, "--ro-bind-try", file, file)
 	}
+	// Where programs look for the name of the system, and for a second place for temporary files.
+	args = append(args, "--symlink", "../usr/lib/os-release", "/etc/os-release", "--symlink", "../tmp", "/var/tmp")
 	for _, f := range etc {
 		args = append(args, "--perms", "0444", "--file", strconv.Itoa(f.fd), f.path)
 	}

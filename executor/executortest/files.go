@@ -132,15 +132,17 @@ func nothingRemains(t *testing.T, s *suite) {
 import os, sys
 places = ['/', '/tmp', '/var/tmp', '/dev', '/dev/shm', '/run', '/etc', '/usr', os.environ['HOME'], os.environ['SKILL_ROOT'],
           os.path.dirname(os.environ['SKILL_OUTPUT']), os.environ['SKILL_INPUT']]
-for p in places:
-    for name in ['sallyport-mark', '.bashrc', 'sitecustomize.py', '.sallyport-mark.pth']:
-        path = os.path.join(p, name)
-        if os.path.lexists(path) and open(path).read() == 'mark':
-            print('found', path)
-        try:
-            open(path, 'w').write('mark')
-        except OSError:
-            pass
+names = ['sallyport-mark', '.bashrc', 'sitecustomize.py', '.sallyport-mark.pth']
+paths = [os.path.join(p, name) for p in places for name in names]
+# All looks before the first mark: two names may lead to one place.
+for path in paths:
+    if os.path.lexists(path) and open(path).read() == 'mark':
+        print('found', path)
+for path in paths:
+    try:
+        open(path, 'w').write('mark')
+    except OSError:
+        pass
 `
 	for range 2 {
 		printed(t, s.do(t, s.request(t, "python", source)), "")
