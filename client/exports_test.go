@@ -14,8 +14,10 @@ import (
 type moreSkills struct {
 	httpapi.Skills
 
-	export func(sallyport.SkillRef, sallyport.RevisionID, registry.ArchiveFormat) (registry.Export, error)
-	diff   func(ref sallyport.SkillRef, from, to sallyport.RevisionID) (registry.RevisionDiff, error)
+	export   func(sallyport.SkillRef, sallyport.RevisionID, registry.ArchiveFormat) (registry.Export, error)
+	findings func(sallyport.SkillRef, registry.FindingsRequest) (registry.Findings, error)
+	override func(ref sallyport.SkillRef, id sallyport.RevisionID, reason string) (registry.SkillView, error)
+	diff     func(ref sallyport.SkillRef, from, to sallyport.RevisionID) (registry.RevisionDiff, error)
 }
 
 func (f *moreSkills) Export(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID, format registry.ArchiveFormat) (registry.Export, error) {
@@ -24,6 +26,49 @@ func (f *moreSkills) Export(_ context.Context, _ sallyport.Principal, ref sallyp
 
 func (f *moreSkills) Diff(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, from, to sallyport.RevisionID) (registry.RevisionDiff, error) {
 	return f.diff(ref, from, to)
+}
+
+func (f *moreSkills) Findings(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, req registry.FindingsRequest) (registry.Findings, error) {
+	return f.findings(ref, req)
+}
+
+func (f *moreSkills) PublishOverride(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID, reason string) (registry.SkillView, error) {
+	return f.override(ref, id, reason)
+}
+
+func TestFindingsRoundTrip(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	skills := &moreSkills{}
+	w.skills.Skills = skills
+	ref := sallyport.SkillRef{SkillID: skillID}
+	for name, cfg := range transports(t, w.handler) {
+		c := connect(t, cfg)
+		request := registry.FindingsRequest{RevisionID: "rev-1", Exclude: []string{"a/", "b*"}}
+		want := registry.Findings{
+			SkillID: skillID, Slug: "x", RevisionID: "rev-1", Digest: digest, RuleSet: "r", Verdict: registry.ScanDone,
+			Findings: []registry.Finding{{Rule: "SECRET", File: "a", Line: 1, Severity: "error", Message: "m"}}, Unscanned: []registry.Unscanned{}, Exclusions: []registry.Exclusion{},
+		}
+		skills.findings = func(got sallyport.SkillRef, req registry.FindingsRequest) (registry.Findings, error) {
+			same(t, name, ref, got)
+			same(t, name, request, req)
+			return want, nil
+		}
+		envelope, err := c.Findings(t.Context(), ref, request)
+		same(t, name+": findings", want, data(t, envelope, err))
+
+		view := registry.SkillView{Skill: sallyport.Skill{ID: skillID, Slug: "x", CreatedAt: now(), UpdatedAt: now()}}
+		skills.override = func(got sallyport.SkillRef, id sallyport.RevisionID, reason string) (registry.SkillView, error) {
+			same(t, name, ref, got)
+			same(t, name, "rev-1 why", string(id)+" "+reason)
+			return view, nil
+		}
+		published, err := c.PublishOverride(t.Context(), ref, "rev-1", "why")
+		same(t, name+": override", view, data(t, published, err))
+		if _, err := c.PublishOverride(t.Context(), ref, "rev-1", ""); sallyport.CodeOf(err) != sallyport.CodeInvalidArgument {
+			t.Errorf("%s: without a reason: %v", name, err)
+		}
+	}
 }
 
 func TestExportAndDiffRoundTrip(t *testing.T) {

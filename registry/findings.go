@@ -132,6 +132,9 @@ func (s *Service) scanned(ctx context.Context, p sallyport.Principal, skill sall
 	return found, revision, nil
 }
 
+// CheckExclusions is INVALID_ARGUMENT when one of the patterns of an operator is no exclusion.
+func CheckExclusions(patterns []string) error { return checkExclusions(opFindings, patterns) }
+
 // checkExclusions refuses patterns that could never fit, or fit what was not meant.
 func checkExclusions(op string, patterns []string) error {
 	if len(patterns) > maxExclusions {
@@ -173,12 +176,11 @@ func (f Findings) without(patterns []string) Findings {
 	}
 	f.Totals.Excluded = len(f.Findings) - len(kept)
 	f.Findings = kept
-	f.count()
-	return f
+	return f.counted()
 }
 
-// count fills in what follows from the findings.
-func (f *Findings) count() {
+// counted fills in what follows from the findings.
+func (f Findings) counted() Findings {
 	f.Totals.Errors, f.Totals.Warnings, f.Totals.Notes = 0, 0, 0
 	for _, found := range f.Findings {
 		switch found.Severity {
@@ -195,6 +197,7 @@ func (f *Findings) count() {
 		f.Verdict = ScanImpossible
 	}
 	f.Clean = f.Verdict == ScanDone && f.Totals.Errors == 0 && f.Totals.Warnings == 0 && f.Totals.LeftOut == 0
+	return f
 }
 
 func sortFindings(findings []Finding) {

@@ -39,8 +39,7 @@ func Scan(components []sallyport.Component) Findings {
 		found.Totals.LeftOut = over
 		sortFindings(found.Findings)
 	}
-	found.count()
-	return found
+	return found.counted()
 }
 
 func severityRank(severity string) int {

@@ -74,7 +74,7 @@ func invisible(line string) map[string]hiddenRunes {
 			hit(RuleUnicodeTags, r)
 		case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069:
 			hit(RuleUnicodeBidi, r)
-		case r >= 0xe0100 && r <= 0xe01ef && !(i > 0 && unicode.Is(unicode.Han, runes[i-1])):
+		case r >= 0xe0100 && r <= 0xe01ef && (i == 0 || !unicode.Is(unicode.Han, runes[i-1])):
 			hit(RuleUnicodeSelectors, r)
 		case r >= 0xfe00 && r <= 0xfe0f && (i == 0 || selector(runes[i-1])):
 			hit(RuleUnicodeSelectors, r)

@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/registry"
 )
 
 // Config is the single description of a deployment. The zero value refuses every run: scripts are off, the
@@ -45,6 +46,11 @@ type Config struct {
 	// QueueLength and QueueWait bound waiting for a slot; zero means the defaults of the root package.
 	QueueLength int
 	QueueWait   time.Duration
+	// PublishRequiresClean refuses to publish revisions with findings, unless a reviewer overrides it with a reason.
+	PublishRequiresClean bool
+	// FindingExclusions are path patterns whose findings are set aside and counted: paths, patterns such as tests/*.py, or
+	// folders with a slash at the end.
+	FindingExclusions []string
 	// LoopbackPrincipal is who a keyless caller on loopback is: memory:read and memory:write of the default
 	// tenant. False demands a key from everybody.
 	LoopbackPrincipal bool
@@ -106,6 +112,7 @@ func (c Config) validate() error {
 	for _, row := range c.Interpreters {
 		require(row.Extension != "" && row.Program != "" && row.Runtime != "", "an interpreter lacks its extension, runtime or program")
 	}
+	require(registry.CheckExclusions(c.FindingExclusions) == nil, "FindingExclusions has a pattern that is none")
 	require(!slices.Contains(c.Gates, nil), "a gate is nil")
 	if len(problems) == 0 {
 		return nil

@@ -101,6 +101,7 @@ func (s *Server) services() error {
 	s.audit = audit.New(audit.Config{Store: s.store, Key: key, CheckpointLog: s.outside, Logger: cfg.Logger, Now: cfg.Now})
 	s.registry = registry.New(registry.Config{
 		Store: s.store, Trail: s.audit, MaxScriptBytes: cfg.MaxScriptBytes, Logger: cfg.Logger, Now: cfg.Now,
+		PublishRequiresClean: cfg.PublishRequiresClean, FindingExclusions: cfg.FindingExclusions,
 	})
 	s.access = access.New(access.Config{Store: s.store, Trail: s.audit, Skills: s.registry, Logger: cfg.Logger, Now: cfg.Now})
 	standard := gate.Standard(gate.Deps{

@@ -8,6 +8,7 @@ import (
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/access"
 	"github.com/sallyport-dev/sallyport/client"
+	"github.com/sallyport-dev/sallyport/registry"
 )
 
 // grantCommands say what may run.
@@ -44,6 +45,11 @@ func (c *grantIssueCommand) run(ctx context.Context, a *app) error {
 		}
 		if !c.Yes {
 			c.print(a.page, skill, revision)
+			findings, err := api.Findings(ctx, sallyport.SkillRef{SkillID: skill.ID}, registry.FindingsRequest{RevisionID: revision.ID})
+			if err != nil {
+				return err
+			}
+			printFindings(a.page, *findings.Data, false, findingsBeforeGrant)
 			if err := a.confirm(ctx, "Grant this?"); err != nil {
 				return err
 			}
@@ -61,6 +67,9 @@ func (c *grantIssueCommand) run(ctx context.Context, a *app) error {
 		})
 	})
 }
+
+// findingsBeforeGrant bounds the findings that are listed before the question.
+const findingsBeforeGrant = 20
 
 // review fetches what is about to be granted.
 func (c *grantIssueCommand) review(ctx context.Context, api *client.Client) (sallyport.Skill, sallyport.Revision, error) {

@@ -17,6 +17,7 @@ type skillCommands struct {
 	Read      skillReadCommand      `cmd:"" help:"Print one file of a skill, as a grant would cover it."`
 	Revisions skillRevisionsCommand `cmd:"" help:"List the revisions of a skill, newest first."`
 	Diff      skillDiffCommand      `cmd:"" help:"Show what differs between two revisions."`
+	Findings  skillFindingsCommand  `cmd:"" help:"Show what the static rules find in a revision."`
 	Publish   skillPublishCommand   `cmd:"" help:"Publish the latest revision, or the one that is named: an older one rolls back."`
 	Archive   skillArchiveCommand   `cmd:"" help:"Take a skill out of lists and runs."`
 	Restore   skillRestoreCommand   `cmd:"" help:"Undo archive."`
@@ -181,6 +182,7 @@ func (c *skillRevisionsCommand) run(ctx context.Context, a *app) error {
 type skillPublishCommand struct {
 	skillArg
 	Revision string `help:"The revision, by id or number (default: the latest)." placeholder:"ID"`
+	Override string `help:"Publish although the findings are not clean, for this reason, which is audited." placeholder:"REASON"`
 }
 
 func (*skillPublishCommand) kind() string { return "skill" }
@@ -191,7 +193,13 @@ func (c *skillPublishCommand) run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		envelope, err := api.Publish(ctx, c.ref(), id)
+		publish := api.Publish
+		if c.Override != "" {
+			publish = func(ctx context.Context, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Envelope[registry.SkillView], error) {
+				return api.PublishOverride(ctx, ref, id, c.Override)
+			}
+		}
+		envelope, err := publish(ctx, c.ref(), id)
 		if err != nil {
 			return err
 		}

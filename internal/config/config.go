@@ -79,8 +79,11 @@ type Settings struct {
 	MaxArguments, MaxScript, MaxBody, MaxImport int64
 	SlotsTotal, SlotsPerTenant, QueueLength     int
 	QueueWait                                   time.Duration
-	LogLevel                                    string // debug, info, warn or error
-	LogFormat                                   string // text or json
+	// PublishRequiresClean is nil for no. FindingExclusions are path patterns.
+	PublishRequiresClean *bool
+	FindingExclusions    []string
+	LogLevel             string // debug, info, warn or error
+	LogFormat            string // text or json
 	// Warnings are sentences for the log about what looks like a mistake but may be none.
 	Warnings []string
 }

@@ -191,6 +191,17 @@ func table() []setting {
 			text: func(s *Settings, v string) error { return duration(&s.QueueWait, v) },
 		},
 		{
+			key: "publish_requires_clean", form: "true or false", zero: "false",
+			doc: "Whether only revisions are published in which the static rules find nothing but notes (findings.md). A reviewer " +
+				"with grants:write can override it with a reason, which is audited.",
+			text: func(s *Settings, v string) error { return boolean(&s.PublishRequiresClean, v) },
+		},
+		{
+			key: "finding_exclusions", form: "list of path patterns", zero: "none",
+			doc:  "Paths inside skills whose findings are set aside and counted: a path, a pattern such as tests/*.py, or a folder with a slash at its end.",
+			list: func(s *Settings, v []string) error { s.FindingExclusions = v; return nil },
+		},
+		{
 			key: "log.level", form: "debug, info, warn or error", zero: "info",
 			doc:  "The least important line that serve and mcp log, on standard error.",
 			text: func(s *Settings, v string) error { return oneOf(&s.LogLevel, v, "debug", "info", "warn", "error") },

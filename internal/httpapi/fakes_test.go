@@ -35,6 +35,8 @@ type fakeSkills struct {
 	publish   func(sallyport.SkillRef, sallyport.RevisionID) (registry.SkillView, error)
 	archive   func(sallyport.SkillRef) (sallyport.Skill, error)
 	restore   func(sallyport.SkillRef) (sallyport.Skill, error)
+	override  func(ref sallyport.SkillRef, id sallyport.RevisionID, reason string) (registry.SkillView, error)
+	findings  func(sallyport.SkillRef, registry.FindingsRequest) (registry.Findings, error)
 	export    func(sallyport.SkillRef, sallyport.RevisionID, registry.ArchiveFormat) (registry.Export, error)
 	diff      func(ref sallyport.SkillRef, from, to sallyport.RevisionID) (registry.RevisionDiff, error)
 	importAll func(context.Context, registry.Tree, registry.ImportOptions) (registry.ImportReport, error)
@@ -101,6 +103,20 @@ func (f *fakeSkills) Restore(_ context.Context, _ sallyport.Principal, ref sally
 		return sallyport.Skill{}, unset(f.t, "Skills.Restore")
 	}
 	return f.restore(ref)
+}
+
+func (f *fakeSkills) PublishOverride(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID, reason string) (registry.SkillView, error) {
+	if f.override == nil {
+		return registry.SkillView{}, unset(f.t, "Skills.PublishOverride")
+	}
+	return f.override(ref, id, reason)
+}
+
+func (f *fakeSkills) Findings(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, req registry.FindingsRequest) (registry.Findings, error) {
+	if f.findings == nil {
+		return registry.Findings{}, unset(f.t, "Skills.Findings")
+	}
+	return f.findings(ref, req)
 }
 
 func (f *fakeSkills) Export(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID, format registry.ArchiveFormat) (registry.Export, error) {

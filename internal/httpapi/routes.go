@@ -44,6 +44,7 @@ func routes() []route {
 		{http.MethodGet, "/v1/skills/{skill}/revisions/{revision}", "revision", words("team_id"), false, showRevision},
 		{http.MethodGet, "/v1/skills/{skill}/components", "components", words("team_id revision_id"), false, listComponents},
 		{http.MethodGet, "/v1/skills/{skill}/components/{path...}", "component", words("team_id revision_id raw"), false, showComponent},
+		{http.MethodGet, "/v1/skills/{skill}/findings", "findings", words("team_id revision_id exclude"), false, showFindings},
 		{http.MethodGet, "/v1/skills/{skill}/export", "export", words("team_id revision_id format"), false, exportRevision},
 		{http.MethodGet, "/v1/skills/{skill}/diff", "diff", words("team_id from to"), false, diffRevisions},
 		{http.MethodPost, "/v1/import", "import", words("team_id personal publish dry_run message"), false, importTree},

@@ -38,12 +38,17 @@ func showSkill(c *call, p sallyport.Principal) (answer, error) {
 
 func publishSkill(c *call, p sallyport.Principal) (answer, error) {
 	var body struct {
-		RevisionID string `json:"revision_id"`
+		RevisionID string  `json:"revision_id"`
+		Override   *string `json:"override"`
 	}
 	if err := c.decodeOptional(&body); err != nil {
 		return answer{}, err
 	}
 	ref := c.skillRef(c.query.text("team_id"))
+	if body.Override != nil && *body.Override != "" {
+		view, err := c.api.cfg.Skills.PublishOverride(c.ctx(), p, ref, sallyport.RevisionID(body.RevisionID), *body.Override)
+		return ok(view), err
+	}
 	view, err := c.api.cfg.Skills.Publish(c.ctx(), p, ref, sallyport.RevisionID(body.RevisionID))
 	return ok(view), err
 }
