@@ -59,29 +59,4 @@ func own(dir string) (*owner, error) {
 	return &owner{root, lock}, nil
 }
 
-// Owned reports whether a process owns the data folder now; a folder that is not there is not owned.
-func Owned(dir string) (bool, error) {
-	root, err := os.OpenRoot(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = root.Close() }()
-	lock, err := root.OpenFile(LockFile, os.O_RDWR, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = lock.Close() }()
-	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return true, nil
-	}
-	return false, err
-}
-
 func (o *owner) close() error { return errors.Join(o.lock.Close(), o.root.Close()) }
