@@ -75,6 +75,9 @@ func listingFaults(md SkillMD) []listingFault {
 	case has(ProblemNotUTF8):
 		add("the file is not UTF-8; save it as UTF-8", ProblemNotUTF8)
 	}
+	if md.SubsetFault != "" {
+		add(md.SubsetFault)
+	}
 	if ListedName(md.Frontmatter) == "" {
 		add(fmt.Sprintf("name is not 1 to %d lower-case letters, digits and single hyphens; write name: %s", maxNameLength, Slug(md.Name)),
 			ProblemNameMissing, ProblemNameNotText, ProblemNameTooLong, ProblemNameCharacters, ProblemNameNotASCII, ProblemNameHyphens)

@@ -24,6 +24,8 @@ type SkillMD struct {
 	Body string
 	// BodyLine is the line on which Body begins, counted from 1.
 	BodyLine int
+	// SubsetFault says why hosts that read a subset of YAML cannot read the header, with what mends it; empty when they can.
+	SubsetFault string
 	// Repaired says that the header became YAML only after quoting; the file itself is never changed.
 	Repaired  bool
 	Usable    bool
@@ -91,6 +93,13 @@ func (p *skillParser) parse(content []byte) {
 		}
 		p.add(fault.code, line, "the frontmatter cannot be read: %s", faultText(fault))
 		return
+	}
+	switch {
+	case p.md.Repaired:
+	case loneReturn(content, len(header.text)):
+		p.md.SubsetFault = "the lines of the frontmatter end in carriage returns; save the file with LF"
+	default:
+		p.md.SubsetFault = subsetFault(header.text)
 	}
 	p.fields = fields
 	p.md.Frontmatter = fields.jsonForm()
