@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"io"
 	"os"
 	"syscall"
 
@@ -42,6 +43,10 @@ func own(dir string) (*owner, error) {
 	if err != nil {
 		return nil, fail(err, "the data folder cannot be opened; check its owner and mode")
 	}
+	if err := private(root); err != nil {
+		return nil, errors.Join(fail(err, "other users may write to the data folder, and could put their own database or socket in it;"+
+			" take that from them with chmod go-w, or choose another folder"), root.Close())
+	}
 	lock, err := root.OpenFile(LockFile, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, errors.Join(fail(err, "the data folder cannot be written; check its owner, mode and mount"), root.Close())
@@ -58,5 +63,25 @@ func own(dir string) (*owner, error) {
 	}
 	return &owner{root, lock}, nil
 }
+
+// private returns an error when users other than the owner may write to the folder. An empty one was made for us a moment ago,
+// so its mode is mended; that of a folder with anything in it is for the operator to change.
+func private(root *os.Root) error {
+	dir, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	info, err := dir.Stat()
+	if err != nil || info.Mode().Perm()&0o022 == 0 {
+		return err
+	}
+	if _, err := dir.Readdirnames(1); errors.Is(err, io.EOF) {
+		return dir.Chmod(0o700)
+	}
+	return errShared
+}
+
+var errShared = errors.New("the data folder is writable by others")
 
 func (o *owner) close() error { return errors.Join(o.lock.Close(), o.root.Close()) }
