@@ -4,6 +4,11 @@ package bubblewrap
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/sallyport-dev/sallyport"
@@ -60,5 +65,71 @@ func TestUIDPool(t *testing.T) {
 	}
 	if uid, err := other.lease(); sallyport.CodeOf(err) != sallyport.CodeSlotsExhausted {
 		t.Errorf("a second process got %d, %v", uid, err)
+	}
+}
+
+// Such a process is what kill -9 of a supervisor may leave for a moment: its folder in /proc belongs to root.
+func TestLivingSeesAnUndumpableProcess(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Fatal("uids are leased as root only; start this test as root")
+	}
+	const uid = 61176
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "sallyport-test") //nolint:usetesting // t.TempDir is closed to other users
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	program, err := os.ReadFile(sleep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unreadable := filepath.Join(dir, "sleep") // whoever executes what it cannot read is not dumpable
+	if err := os.WriteFile(unreadable, program, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	process := exec.CommandContext(t.Context(), unreadable, "600")
+	process.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = process.Process.Kill(), process.Wait() }()
+
+	info, err := os.Stat("/proc/" + strconv.Itoa(process.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != 0 { //nolint:forcetypeassert // what os.Stat gives on Linux
+		t.Fatalf("the folder of the process belongs to %d, so this test shows nothing", owner)
+	}
+	p := &uidPool{first: uid, count: 1}
+	if living, err := p.living(); err != nil || !living[uid] {
+		t.Errorf("got %v, %v", living, err)
+	}
+}
+
+func TestReadStatus(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		status string
+		uids   []int
+		dead   bool
+	}{
+		"running":                   {"Name:\ta\nState:\tR (running)\nUid:\t1\t2\t3\t4\nThreads:\t1\n", []int{1, 2, 3, 4}, false},
+		"a zombie":                  {"State:\tZ (zombie)\nUid:\t1\t1\t1\t1\nThreads:\t1\n", []int{1, 1, 1, 1}, true},
+		"its first thread ended":    {"State:\tZ (zombie)\nUid:\t1\t1\t1\t1\nThreads:\t2\n", []int{1, 1, 1, 1}, false},
+		"a name that looks like it": {"Name:\tx\\nState:\tZ\nState:\tS (sleeping)\nUid:\t1\t1\t1\t1\n", []int{1, 1, 1, 1}, false},
+		"cut off":                   {"Uid:\t7", []int{7}, false},
+	} {
+		if uids, dead := readStatus(test.status); !slices.Equal(uids, test.uids) || dead != test.dead {
+			t.Errorf("%s: got %v, %t", name, uids, dead)
+		}
 	}
 }

@@ -130,26 +130,44 @@ func (p *uidPool) living() (map[int]bool, error) {
 		if _, err := strconv.Atoi(e.Name()); err != nil {
 			continue
 		}
-		info, err := e.Info()
+		status, err := os.ReadFile("/proc/" + e.Name() + "/status")
 		if err != nil {
 			continue // it has ended
 		}
-		st, ok := info.Sys().(*syscall.Stat_t)
-		if uid := int(st.Uid); ok && uid >= p.first && uid < p.first+p.count && !isZombie(e.Name()) {
-			living[uid] = true
+		uids, dead := readStatus(string(status))
+		for _, uid := range uids {
+			if !dead && uid >= p.first && uid < p.first+p.count {
+				living[uid] = true
+			}
 		}
 	}
 	return living, nil
 }
 
-func isZombie(pid string) bool {
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
-	if err != nil {
-		return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH)
+// readStatus takes from /proc/PID/status the uids of a process, and whether it is over. Not from the owner of the folder: that
+// is root as soon as a process makes itself undumpable, which a script can do. And a process whose first thread ended
+// looks like a zombie while its other threads go on.
+func readStatus(status string) (uids []int, dead bool) {
+	zombie, threads := false, 0
+	for line := range strings.Lines(status) { // the name is first, with its line ends escaped
+		name, value, _ := strings.Cut(line, ":")
+		words := strings.Fields(value)
+		switch name {
+		case "State":
+			zombie = len(words) > 0 && (words[0] == "Z" || words[0] == "X")
+		case "Threads":
+			if len(words) > 0 {
+				threads, _ = strconv.Atoi(words[0])
+			}
+		case "Uid": // real, effective, saved, of files
+			for _, word := range words {
+				if uid, err := strconv.Atoi(word); err == nil {
+					uids = append(uids, uid)
+				}
+			}
+		}
 	}
-	// pid (name) state: the name may hold anything, so count from its end.
-	_, after, _ := strings.Cut(string(stat[strings.LastIndexByte(string(stat), ')')+1:]), " ")
-	return strings.HasPrefix(after, "Z") || strings.HasPrefix(after, "X")
+	return uids, zombie && threads <= 1
 }
 
 // makePrivateDir makes a folder that only we can write to, or checks that an existing one is such. It follows no link: in
