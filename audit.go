@@ -18,6 +18,7 @@ const (
 	ActionSkillSave      Action = "skill.save"
 	ActionSkillPublish   Action = "skill.publish"
 	ActionSkillArchive   Action = "skill.archive"
+	ActionRevisionDelete Action = "revision.delete"
 	ActionSkillRestore   Action = "skill.restore"
 	ActionKeyCreate      Action = "key.create"
 	ActionKeyRevoke      Action = "key.revoke"

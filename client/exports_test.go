@@ -15,6 +15,7 @@ type moreSkills struct {
 	httpapi.Skills
 
 	export   func(sallyport.SkillRef, sallyport.RevisionID, registry.ArchiveFormat) (registry.Export, error)
+	remove   func(sallyport.SkillRef, sallyport.RevisionID) (sallyport.Revision, error)
 	findings func(sallyport.SkillRef, registry.FindingsRequest) (registry.Findings, error)
 	override func(ref sallyport.SkillRef, id sallyport.RevisionID, reason string) (registry.SkillView, error)
 	diff     func(ref sallyport.SkillRef, from, to sallyport.RevisionID) (registry.RevisionDiff, error)
@@ -26,6 +27,37 @@ func (f *moreSkills) Export(_ context.Context, _ sallyport.Principal, ref sallyp
 
 func (f *moreSkills) Diff(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, from, to sallyport.RevisionID) (registry.RevisionDiff, error) {
 	return f.diff(ref, from, to)
+}
+
+func (f *moreSkills) DeleteRevision(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Revision, error) {
+	return f.remove(ref, id)
+}
+
+func TestDeleteRevisionRoundTrip(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	skills := &moreSkills{}
+	w.skills.Skills = skills
+	ref := sallyport.SkillRef{Slug: "x", TeamID: "ops"}
+	for name, cfg := range transports(t, w.handler) {
+		c := connect(t, cfg)
+		skills.remove = func(got sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Revision, error) {
+			same(t, name, ref, got)
+			same(t, name, "rev/1", string(id))
+			return sallyport.Revision{ID: id, Number: 4, Digest: digest}, nil
+		}
+		envelope, err := c.DeleteRevision(t.Context(), ref, "rev/1")
+		same(t, name+": removal", client.RevisionRemoval{RevisionID: "rev/1", Number: 4, Digest: digest}, data(t, envelope, err))
+		skills.remove = func(sallyport.SkillRef, sallyport.RevisionID) (sallyport.Revision, error) {
+			return sallyport.Revision{}, sallyport.Errorf("x", sallyport.CodeRevisionConflict, "it stays")
+		}
+		if _, err := c.DeleteRevision(t.Context(), ref, "rev-1"); sallyport.CodeOf(err) != sallyport.CodeRevisionConflict {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if _, err := c.DeleteRevision(t.Context(), ref, ""); sallyport.CodeOf(err) != sallyport.CodeInvalidArgument {
+			t.Errorf("%s: without an id: %v", name, err)
+		}
+	}
 }
 
 func (f *moreSkills) Findings(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, req registry.FindingsRequest) (registry.Findings, error) {

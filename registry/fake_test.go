@@ -172,6 +172,22 @@ func (m *memory) Publish(_ context.Context, tenant sallyport.TenantID, id sallyp
 	return sallyport.Skill{}, &sallyport.Error{Op: "memory", Code: sallyport.CodeRevisionNotFound}
 }
 
+func (m *memory) DeleteRevision(_ context.Context, tenant sallyport.TenantID, id sallyport.SkillID, revision sallyport.RevisionID) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, stored := range m.revisions[id] {
+		if stored.ID != revision || stored.TenantID != tenant {
+			continue
+		}
+		if stored.State != sallyport.RevisionDraft || m.skills[id].LatestRevisionID == revision {
+			return &sallyport.Error{Op: "memory", Code: sallyport.CodeRevisionConflict}
+		}
+		m.revisions[id] = slices.Delete(m.revisions[id], i, i+1)
+		return nil
+	}
+	return &sallyport.Error{Op: "memory", Code: sallyport.CodeRevisionNotFound}
+}
+
 func (m *memory) SetArchived(_ context.Context, _ sallyport.TenantID, id sallyport.SkillID, at *time.Time) (sallyport.Skill, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -32,6 +32,10 @@ type Store interface {
 	SaveRevision(ctx context.Context, tenant sallyport.TenantID, save RevisionSave) (sallyport.Skill, sallyport.Revision, error)
 	// Publish points the skill at the revision and marks it published; REVISION_NOT_FOUND.
 	Publish(ctx context.Context, tenant sallyport.TenantID, skill sallyport.SkillID, id sallyport.RevisionID, at time.Time) (sallyport.Skill, error)
+	// DeleteRevision removes a draft of the skill with its manifest, and content that nothing else holds; REVISION_NOT_FOUND.
+	// REVISION_CONFLICT, with a sentence that says which, when it is or ever was published, is the latest, or is named by a
+	// grant (by its id, or by its digest) or by an execution; revoked and expired grants name, too.
+	DeleteRevision(ctx context.Context, tenant sallyport.TenantID, skill sallyport.SkillID, id sallyport.RevisionID) error
 	// SetArchived archives (at non-nil) or restores; SKILL_NOT_FOUND.
 	SetArchived(ctx context.Context, tenant sallyport.TenantID, id sallyport.SkillID, at *time.Time) (sallyport.Skill, error)
 }

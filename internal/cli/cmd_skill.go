@@ -12,15 +12,17 @@ import (
 
 // skillCommands look after skills.
 type skillCommands struct {
-	List      skillListCommand      `cmd:"" help:"List or search skills."`
-	Show      skillShowCommand      `cmd:"" help:"Show one skill, its scripts and its files."`
-	Read      skillReadCommand      `cmd:"" help:"Print one file of a skill, as a grant would cover it."`
-	Revisions skillRevisionsCommand `cmd:"" help:"List the revisions of a skill, newest first."`
-	Diff      skillDiffCommand      `cmd:"" help:"Show what differs between two revisions."`
-	Findings  skillFindingsCommand  `cmd:"" help:"Show what the static rules find in a revision."`
-	Publish   skillPublishCommand   `cmd:"" help:"Publish the latest revision, or the one that is named: an older one rolls back."`
-	Archive   skillArchiveCommand   `cmd:"" help:"Take a skill out of lists and runs."`
-	Restore   skillRestoreCommand   `cmd:"" help:"Undo archive."`
+	List        skillListCommand        `cmd:"" help:"List or search skills."`
+	Show        skillShowCommand        `cmd:"" help:"Show one skill, its scripts and its files."`
+	Read        skillReadCommand        `cmd:"" help:"Print one file of a skill, as a grant would cover it."`
+	Revisions   skillRevisionsCommand   `cmd:"" help:"List the revisions of a skill, newest first."`
+	Diff        skillDiffCommand        `cmd:"" help:"Show what differs between two revisions."`
+	Findings    skillFindingsCommand    `cmd:"" help:"Show what the static rules find in a revision."`
+	Publish     skillPublishCommand     `cmd:"" help:"Publish the latest revision, or the one that is named: an older one rolls back."`
+	DeleteDraft skillDeleteDraftCommand `cmd:"" help:"Remove a draft that nothing names."`
+	Clean       skillCleanCommand       `cmd:"" help:"Remove old drafts that nothing names."`
+	Archive     skillArchiveCommand     `cmd:"" help:"Take a skill out of lists and runs."`
+	Restore     skillRestoreCommand     `cmd:"" help:"Undo archive."`
 }
 
 // skillArg names a skill on the command line.

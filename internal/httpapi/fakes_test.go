@@ -35,6 +35,7 @@ type fakeSkills struct {
 	publish   func(sallyport.SkillRef, sallyport.RevisionID) (registry.SkillView, error)
 	archive   func(sallyport.SkillRef) (sallyport.Skill, error)
 	restore   func(sallyport.SkillRef) (sallyport.Skill, error)
+	remove    func(sallyport.SkillRef, sallyport.RevisionID) (sallyport.Revision, error)
 	override  func(ref sallyport.SkillRef, id sallyport.RevisionID, reason string) (registry.SkillView, error)
 	findings  func(sallyport.SkillRef, registry.FindingsRequest) (registry.Findings, error)
 	export    func(sallyport.SkillRef, sallyport.RevisionID, registry.ArchiveFormat) (registry.Export, error)
@@ -103,6 +104,13 @@ func (f *fakeSkills) Restore(_ context.Context, _ sallyport.Principal, ref sally
 		return sallyport.Skill{}, unset(f.t, "Skills.Restore")
 	}
 	return f.restore(ref)
+}
+
+func (f *fakeSkills) DeleteRevision(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Revision, error) {
+	if f.remove == nil {
+		return sallyport.Revision{}, unset(f.t, "Skills.DeleteRevision")
+	}
+	return f.remove(ref, id)
 }
 
 func (f *fakeSkills) PublishOverride(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID, reason string) (registry.SkillView, error) {

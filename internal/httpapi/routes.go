@@ -42,6 +42,7 @@ func routes() []route {
 		{http.MethodPost, "/v1/skills/{skill}/restore", "skill", words("team_id"), false, restoreSkill},
 		{http.MethodGet, "/v1/skills/{skill}/revisions", "revisions", words("team_id"), false, listRevisions},
 		{http.MethodGet, "/v1/skills/{skill}/revisions/{revision}", "revision", words("team_id"), false, showRevision},
+		{http.MethodDelete, "/v1/skills/{skill}/revisions/{revision}", "revision_removal", words("team_id"), false, deleteRevision},
 		{http.MethodGet, "/v1/skills/{skill}/components", "components", words("team_id revision_id"), false, listComponents},
 		{http.MethodGet, "/v1/skills/{skill}/components/{path...}", "component", words("team_id revision_id raw"), false, showComponent},
 		{http.MethodGet, "/v1/skills/{skill}/findings", "findings", words("team_id revision_id exclude"), false, showFindings},

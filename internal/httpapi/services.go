@@ -27,6 +27,7 @@ type Skills interface {
 	Publish(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (registry.SkillView, error)
 	Archive(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error)
 	Restore(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error)
+	DeleteRevision(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Revision, error)
 	PublishOverride(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID, reason string) (registry.SkillView, error)
 	Findings(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, req registry.FindingsRequest) (registry.Findings, error)
 	Export(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID, format registry.ArchiveFormat) (registry.Export, error)

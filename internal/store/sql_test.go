@@ -21,6 +21,7 @@ var tenantless = map[string]string{
 	"selectKeyByHash":  "the key is how the tenant is learned",
 	"selectUnfinished": "a restart closes what every tenant left open",
 	"selectTenants":    "lists the tenants themselves",
+	"deleteUnheldBlob": "a blob goes only when no tenant holds it",
 }
 
 // sharedTables have no tenant, each with its reason.

@@ -40,6 +40,7 @@ func Run(t *testing.T, factory func(testing.TB) Backend) {
 	}{
 		{"Skill", skillTests()},
 		{"Save", saveTests()},
+		{"Retain", retainTests()},
 		{"Search", searchTests()},
 		{"Grant", grantTests()},
 		{"Key", keyTests()},
