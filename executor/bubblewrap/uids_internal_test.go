@@ -5,11 +5,12 @@ package bubblewrap
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/sallyport-dev/sallyport"
 )
@@ -68,50 +69,39 @@ func TestUIDPool(t *testing.T) {
 	}
 }
 
-// Such a process is what kill -9 of a supervisor may leave for a moment: its folder in /proc belongs to root.
-func TestLivingSeesAnUndumpableProcess(t *testing.T) {
+// A process whose first thread ended says that it is a zombie, and goes on.
+func TestLivingSeesAHeadlessProcess(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Fatal("uids are leased as root only; start this test as root")
 	}
 	const uid = 61176
-	sleep, err := exec.LookPath("sleep")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir, err := os.MkdirTemp("", "sallyport-test") //nolint:usetesting // t.TempDir is closed to other users
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	program, err := os.ReadFile(sleep)
-	if err != nil {
-		t.Fatal(err)
-	}
-	unreadable := filepath.Join(dir, "sleep") // whoever executes what it cannot read is not dumpable
-	if err := os.WriteFile(unreadable, program, 0o711); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, 0o711); err != nil {
-		t.Fatal(err)
-	}
-	process := exec.CommandContext(t.Context(), unreadable, "600")
+	process := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c",
+		"import ctypes, threading, time\nthreading.Thread(target=time.sleep, args=(600,)).start()\nctypes.CDLL(None).pthread_exit(None)")
 	process.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _, _ = process.Process.Kill(), process.Wait() }()
 
-	info, err := os.Stat("/proc/" + strconv.Itoa(process.Process.Pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != 0 { //nolint:forcetypeassert // what os.Stat gives on Linux
-		t.Fatalf("the folder of the process belongs to %d, so this test shows nothing", owner)
-	}
 	p := &uidPool{first: uid, count: 1}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if living, err := p.living(); err != nil || !living[uid] {
+			t.Fatalf("got %v, %v", living, err)
+		}
+		status, err := os.ReadFile("/proc/" + strconv.Itoa(process.Process.Pid) + "/status")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(status), "Z (zombie)") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("its first thread did not end")
+		}
+	}
 	if living, err := p.living(); err != nil || !living[uid] {
-		t.Errorf("got %v, %v", living, err)
+		t.Errorf("without its first thread: got %v, %v", living, err)
 	}
 }
 

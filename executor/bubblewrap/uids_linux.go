@@ -144,9 +144,8 @@ func (p *uidPool) living() (map[int]bool, error) {
 	return living, nil
 }
 
-// readStatus takes from /proc/PID/status the uids of a process, and whether it is over. Not from the owner of the folder: that
-// is root as soon as a process makes itself undumpable, which a script can do. And a process whose first thread ended
-// looks like a zombie while its other threads go on.
+// readStatus takes from /proc/PID/status all uids of a process, and whether it is over. A process whose first thread ended
+// looks like a zombie while its other threads go on, which a script can bring about.
 func readStatus(status string) (uids []int, dead bool) {
 	zombie, threads := false, 0
 	for line := range strings.Lines(status) { // the name is first, with its line ends escaped
