@@ -163,7 +163,8 @@ func (w *responseWriter) serve(handler http.Handler, r *http.Request) {
 		cause := recover()
 		if cause == nil {
 			w.WriteHeader(http.StatusOK)
-			_ = w.pipe.Close()
+			// A handler that returned because its caller went away has not answered in full.
+			_ = w.pipe.CloseWithError(r.Context().Err())
 			return
 		}
 		err := errAborted
