@@ -268,7 +268,7 @@ func (d *demo) trail(ctx context.Context, operator *client.Client) error {
 			d.data.Entries = append(d.data.Entries, entry)
 			d.say("%s %s %s", d.page.dim(pad("#"+itoa(entry.Sequence), 4)), pad(string(entry.Action), 16), clean(gist(entry)))
 		case sallyport.ActionGrantRevoke, sallyport.ActionSkillSave, sallyport.ActionSkillPublish, sallyport.ActionSkillArchive,
-			sallyport.ActionSkillRestore, sallyport.ActionKeyCreate, sallyport.ActionKeyRevoke:
+			sallyport.ActionSkillRestore, sallyport.ActionRevisionDelete, sallyport.ActionKeyCreate, sallyport.ActionKeyRevoke:
 		}
 	}
 	verdict, err := operator.VerifyTrail(ctx, nil)
