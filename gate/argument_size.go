@@ -7,7 +7,8 @@ import (
 	"github.com/sallyport-dev/sallyport"
 )
 
-// argumentSizeGate: arguments and input files are within their limits, counted in bytes as received.
+// argumentSizeGate: arguments and input files are within their limits, counted in bytes as received. Each word of argv, and each
+// name, counts one byte more, its end: else any number of empty ones would fit, and all are recorded.
 type argumentSizeGate struct {
 	maxArguments  int64
 	maxInputBytes int64
@@ -19,10 +20,10 @@ func (argumentSizeGate) Name() string { return "argument_size" }
 func (g argumentSizeGate) Check(_ context.Context, c *sallyport.Candidate) *sallyport.Refusal {
 	arguments, content := int64(len(c.Args)), int64(0)
 	for _, arg := range c.Argv {
-		arguments += int64(len(arg))
+		arguments += int64(len(arg)) + 1
 	}
 	for _, file := range c.Files {
-		arguments += int64(len(file.Name))
+		arguments += int64(len(file.Name)) + 1
 		content += int64(len(file.Content))
 	}
 	var message string

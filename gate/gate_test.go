@@ -56,6 +56,45 @@ func named(t *testing.T, name string, d gate.Deps) sallyport.Gate {
 	return nil
 }
 
+func TestArgumentSize(t *testing.T) {
+	t.Parallel()
+	words := func(n int, word string) []string {
+		argv := make([]string, n)
+		for i := range argv {
+			argv[i] = word
+		}
+		return argv
+	}
+	file := func(name string, bytes int) []sallyport.InputFile {
+		return []sallyport.InputFile{{Name: name, Content: make([]byte, bytes)}}
+	}
+	limits := gate.Deps{MaxArgumentBytes: 100, MaxInputBytes: 50, MaxInputFiles: 2}
+	for name, test := range map[string]struct {
+		args  string
+		argv  []string
+		files []sallyport.InputFile
+		fits  bool
+	}{
+		"all of input_args":        {`"` + strings.Repeat("a", 98) + `"`, nil, nil, true},
+		"one byte more":            {`"` + strings.Repeat("a", 99) + `"`, nil, nil, false},
+		"all of argv":              {`{}`, words(49, "a"), nil, true},
+		"a word more":              {`{}`, words(50, "a"), nil, false},
+		"words without a byte":     {`{}`, words(98, ""), nil, true},
+		"too many of them":         {`{}`, words(99, ""), nil, false},
+		"a file":                   {`{}`, nil, file("a", 50), true},
+		"a byte too many in it":    {`{}`, nil, file("a", 51), false},
+		"a name that is too long":  {`{}`, nil, file(strings.Repeat("a", 98), 0), false},
+		"as many files as allowed": {`{}`, nil, append(file("a", 1), file("b", 1)...), true},
+		"one more":                 {`{}`, nil, append(file("a", 1), append(file("b", 1), file("c", 1)...)...), false},
+	} {
+		candidate := &sallyport.Candidate{Args: json.RawMessage(test.args), Argv: test.argv, Files: test.files}
+		refusal := named(t, "argument_size", limits).Check(t.Context(), candidate)
+		if (refusal == nil) != test.fits || refusal != nil && refusal.Code != sallyport.CodeArgumentsTooLarge {
+			t.Errorf("%s: got %+v", name, refusal)
+		}
+	}
+}
+
 func TestInterpreter(t *testing.T) {
 	t.Parallel()
 	rows := []sallyport.Interpreter{
