@@ -85,6 +85,20 @@ func (f facts) filtered() bool {
 			func(name string) bool { return !f.refusedWith(name, unix.EPERM) })
 }
 
+// landlock is the version of Landlock that the kernel has, 0 for none that a run could use.
+func (f facts) landlock() int {
+	abi, err := strconv.Atoi(f.one("landlock"))
+	if err != nil || abi < landlockMinABI {
+		return 0
+	}
+	return abi
+}
+
+// confined reports whether Landlock refuses what nothing else does.
+func (f facts) confined() bool {
+	return f.landlock() > 0 && f.refusedWith("write_comm", unix.EACCES)
+}
+
 // sized reports whether every writable file system has the size it was given.
 func (f facts) sized(s spec) bool {
 	want := (&active{spec: s}).sizes()

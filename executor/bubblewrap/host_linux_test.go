@@ -278,14 +278,14 @@ func TestBubblewrapComesAndGoes(t *testing.T) {
 	}
 }
 
-func bubblewrapProgram(t *testing.T) string {
-	t.Helper()
+func bubblewrapProgram(tb testing.TB) string {
+	tb.Helper()
 	for _, path := range []string{"/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap"} {
 		if _, err := os.Stat(path); err == nil {
 			return path
 		}
 	}
-	t.Fatal("bubblewrap is not installed")
+	tb.Fatal("bubblewrap is not installed")
 	return ""
 }
 

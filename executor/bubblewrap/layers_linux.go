@@ -152,6 +152,15 @@ func (e *Executor) layers(f facts, s spec) (have, missing []sallyport.Layer, fau
 			faults = append(faults, "no "+string(layer))
 		}
 	}
+	// Landlock is a second lock on what other layers close already. Where the kernel has it, it must hold; where it has not,
+	// it is not called missing, because the usual policy demands every layer that is missing, and few hosts would be left.
+	// A policy that names it is refused there.
+	switch {
+	case f.confined():
+		have = append(have, sallyport.LayerLandlock)
+	case f.landlock() > 0:
+		faults = append(faults, "no "+string(sallyport.LayerLandlock)+", although the kernel has it")
+	}
 	if f.one("uid") != strconv.Itoa(insideUID) {
 		faults = append(faults, "the uid is "+f.one("uid"))
 	}

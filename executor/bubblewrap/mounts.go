@@ -10,7 +10,6 @@ import (
 // Where things are inside; the other paths are in protocol.go because PID 1 knows them too.
 const (
 	pathInput = "/run/sallyport/input"
-	pathHome  = "/home/skill"
 	insideUID = 1000
 )
 

@@ -59,6 +59,13 @@ func (e *Executor) layerChecks(p *probed) []Check {
 	for _, layer := range p.capabilities.Missing {
 		checks = append(checks, Check{Name: string(layer), Result: CheckDegraded, Detail: reason, Remedy: fix})
 	}
+	if p.facts.landlock() == 0 {
+		checks = append(checks, Check{
+			Name: string(sallyport.LayerLandlock), Result: CheckDegraded,
+			Detail: "this kernel has none that can be used; the read-only mounts and the uid of the run hold without it",
+			Remedy: "start Linux 5.19 or newer with landlock in its lsm= list",
+		})
+	}
 	return checks
 }
 

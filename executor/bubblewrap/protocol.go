@@ -15,6 +15,7 @@ const (
 
 	pathInit      = "/run/sallyport/init"
 	pathSkill     = "/skill"
+	pathHome      = "/home/skill"
 	pathOutputDir = "/run/sallyport/output"
 	nameOutput    = "output.json"
 	nameArtifacts = "artifacts"
@@ -44,6 +45,7 @@ const (
 	stageDirectory  = 7
 	stageFilter     = 8
 	stageExec       = 9
+	stageLandlock   = 10
 
 	skipNotRegular  = 1
 	skipHardLink    = 2
@@ -55,6 +57,8 @@ const (
 
 	skipMaxFrames   = 64
 	artifactPathMax = 1024
+
+	landlockMinABI = 2
 )
 
 // config is what PID 1 is told, once.

@@ -29,7 +29,7 @@ func TestProtocolMatchesHelper(t *testing.T) {
 		got[m[1]] = value
 	}
 	want := map[string]string{
-		"PATH_INIT": pathInit, "PATH_SKILL": pathSkill, "PATH_OUTPUT_DIR": pathOutputDir,
+		"PATH_INIT": pathInit, "PATH_SKILL": pathSkill, "PATH_OUTPUT_DIR": pathOutputDir, "PATH_HOME": pathHome,
 		"NAME_OUTPUT": nameOutput, "NAME_ARTIFACTS": nameArtifacts, "COMMAND_KILL": "'" + string(rune(commandKill)) + "'",
 	}
 	for name, n := range map[string]int64{
@@ -39,7 +39,7 @@ func TestProtocolMatchesHelper(t *testing.T) {
 		"FRAME_OUTPUT": frameOutput, "FRAME_ARTIFACT": frameArtifact, "FRAME_SKIPPED": frameSkipped, "FRAME_END": frameEnd,
 		"STAGE_CONFIG": stageConfig, "STAGE_STAGING": stageStaging, "STAGE_FORK": stageFork, "STAGE_SESSION": stageSession,
 		"STAGE_LIMITS": stageLimits, "STAGE_PRIVILEGES": stagePrivileges, "STAGE_DIRECTORY": stageDirectory, "STAGE_FILTER": stageFilter,
-		"STAGE_EXEC":       stageExec,
+		"STAGE_EXEC": stageExec, "STAGE_LANDLOCK": stageLandlock, "LANDLOCK_MIN_ABI": landlockMinABI,
 		"SKIP_NOT_REGULAR": skipNotRegular, "SKIP_HARD_LINK": skipHardLink, "SKIP_TOO_LARGE": skipTooLarge, "SKIP_TOO_MANY": skipTooMany,
 		"SKIP_TOO_DEEP": skipTooDeep, "SKIP_PATH_TOO_LONG": skipPathTooLong, "SKIP_UNREADABLE": skipUnreadable,
 		"SKIP_MAX_FRAMES": skipMaxFrames, "ARTIFACT_PATH_MAX": artifactPathMax,

@@ -72,7 +72,7 @@ func TestResult(t *testing.T) {
 			t.Errorf("%s: got %v, want an error that does not say that nothing began", name, err)
 		}
 	}
-	for _, stage := range []uint32{stageConfig, stageStaging, stageFork, stageSession, stageLimits, stagePrivileges, stageDirectory, stageFilter} {
+	for _, stage := range []uint32{stageConfig, stageStaging, stageFork, stageSession, stageLimits, stagePrivileges, stageDirectory, stageFilter, stageLandlock} {
 		o := outcome{startFailed: failed(stage, unix.EPERM), report: &report{}}
 		_, err := o.result(sallyport.Isolation{}, "")
 		if !sallyport.IsNotStarted(err) || !errors.Is(err, unix.EPERM) {

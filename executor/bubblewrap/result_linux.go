@@ -121,6 +121,8 @@ func stageName(stage uint32) string {
 		return "drop privileges"
 	case stageDirectory:
 		return "enter the skill's folder"
+	case stageLandlock:
+		return "apply Landlock"
 	case stageFilter:
 		return "load the seccomp filter"
 	}

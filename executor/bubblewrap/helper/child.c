@@ -2,6 +2,7 @@
  * The script's process, between fork and exec: give up everything, then become the interpreter.
  */
 #include "child.h"
+#include "landlock.h"
 
 /* fail tells PID 1 which step did not work. The pipe closes on exec, so silence means success. */
 static void fail(int fd, u32 stage, long err)
@@ -101,6 +102,11 @@ void run_child(const struct script *s, int status_fd)
 	err = SYS(chdir, PATH_SKILL, 0, 0, 0, 0, 0);
 	if (err)
 		fail(status_fd, STAGE_DIRECTORY, err);
+
+	/* After no_new_privs, which it needs, and before the filter. A kernel that has it and does not apply it runs nothing. */
+	err = confine();
+	if (err)
+		fail(status_fd, STAGE_LANDLOCK, err);
 
 	/* Last: the filter would refuse some of the above. */
 	struct sock_fprog program = {

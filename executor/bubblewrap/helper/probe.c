@@ -5,6 +5,7 @@
  * It prints one fact per line, "name value"; an attempt's value is 0 or the errno. probe_linux.go judges them.
  */
 #include "probe.h"
+#include "landlock.h"
 #include "sys.h"
 
 #include <asm/statfs.h>
@@ -119,6 +120,8 @@ static void try_system_calls(void)
 	attempt("mount", SYS(mount, "none", "/tmp", "tmpfs", 0, 0, 0));
 	attempt("kill_init", sys_kill(1, SIGKILL)); /* allowed, and without effect */
 	attempt_write("write_sysctl", "/proc/sys/kernel/hostname", 0);
+	/* Our own, so that nothing but Landlock refuses it. */
+	attempt_write("write_comm", "/proc/self/comm", 0);
 	attempt_write("write_root", "/probe", O_CREAT);
 	attempt_write("write_usr", "/usr/probe", O_CREAT);
 	attempt_write("write_dev", "/dev/probe", O_CREAT);
@@ -130,6 +133,7 @@ static void print_facts(void)
 {
 	struct new_utsname host;
 	fact("uid", SYS(getuid, 0, 0, 0, 0, 0, 0));
+	fact("landlock", landlock_abi());
 	fact("gid", SYS(getgid, 0, 0, 0, 0, 0, 0));
 	print_descriptors();
 	print_file("status", "/proc/self/status");
@@ -145,7 +149,7 @@ static void print_facts(void)
 	print_size("size_tmp", "/tmp");
 	print_size("size_shm", "/dev/shm");
 	print_size("size_skill", PATH_SKILL);
-	print_size("size_home", "/home/skill");
+	print_size("size_home", PATH_HOME);
 	print_size("size_output", PATH_OUTPUT_DIR);
 	long environment = sys_open(AT_ROOT, "/proc/1/environ", O_RDONLY, 0);
 	attempt("init_environment", environment);

@@ -23,6 +23,7 @@ typedef unsigned long long u64;
 /* Where things are inside. */
 #define PATH_INIT "/run/sallyport/init"
 #define PATH_SKILL "/skill"
+#define PATH_HOME "/home/skill"
 #define PATH_OUTPUT_DIR "/run/sallyport/output"
 #define NAME_OUTPUT "output.json"
 #define NAME_ARTIFACTS "artifacts"
@@ -82,6 +83,7 @@ struct frame {
 #define STAGE_DIRECTORY 7
 #define STAGE_FILTER 8
 #define STAGE_EXEC 9
+#define STAGE_LANDLOCK 10
 
 /* Why a file was left behind. */
 #define SKIP_NOT_REGULAR 1
@@ -95,5 +97,8 @@ struct frame {
 /* After this many skipped files PID 1 stops naming them; FRAME_END says that the walk was cut short. */
 #define SKIP_MAX_FRAMES 64
 #define ARTIFACT_PATH_MAX 1024
+
+/* The oldest Landlock that is used. */
+#define LANDLOCK_MIN_ABI 2
 
 #endif
