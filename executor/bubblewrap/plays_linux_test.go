@@ -24,11 +24,7 @@ func plays() map[string]func() int {
 	return map[string]func() int{
 		"capabilities": playCapabilities,
 		"supervisor":   playSupervisor,
-		// For the attacks, see attack_supervisor_linux_test.go.
-		"fifty":           playFifty,
-		"paused":          playPaused,
-		"few_descriptors": playFewDescriptors,
-		"hardened":        playHardened,
+		"hardened":     playHardened,
 	}
 }
 
