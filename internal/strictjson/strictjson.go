@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -85,9 +86,14 @@ func fault(err error) error {
 	return e
 }
 
+// at says where a fault is. The names in it are the sender's, so they are cut: an answer does not grow with what was wrong.
 func at(pointer string) string {
-	if pointer == "" {
+	const most = 200
+	switch {
+	case pointer == "":
 		return ""
+	case len(pointer) > most:
+		pointer = strings.ToValidUTF8(pointer[:most], "") + "..."
 	}
 	return " at " + pointer
 }

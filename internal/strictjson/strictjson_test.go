@@ -3,6 +3,7 @@ package strictjson_test
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/internal/strictjson"
@@ -48,6 +49,27 @@ func TestDecode(t *testing.T) {
 				t.Errorf("message: got %q, want it to contain %q", message, test.want)
 			}
 		})
+	}
+}
+
+// A caller who sends a megabyte of a name does not get it back.
+func TestMessagesAreShort(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 1<<19)
+	for name, in := range map[string]string{
+		"unknown field": `{"` + long + `":1}`,
+		"duplicate key": `{"` + long + `":1,"` + long + `":1}`,
+		"broken value":  `{"` + long + `":x}`,
+		"a long value":  `{"count":"` + long + `"}`,
+		"no surrogate":  `{"count":"\ud800` + long + `"}`,
+	} {
+		var got struct {
+			Count int `json:"count"`
+		}
+		message := sallyport.Public(strictjson.Decode([]byte(in), &got)).Message
+		if message == "" || len(message) > 400 || !utf8.ValidString(message) {
+			t.Errorf("%s: a message of %d bytes: %.500q", name, len(message), message)
+		}
 	}
 }
 
