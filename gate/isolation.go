@@ -38,7 +38,8 @@ func (g isolationGate) Check(ctx context.Context, c *sallyport.Candidate) *sally
 		}
 	}
 	if len(missing) > 0 {
-		refusal.Message = sentence("this host cannot enforce "+strings.Join(missing, ", "), capabilities)
+		refusal.Message = sentence("this host cannot enforce "+strings.Join(missing, ", "), capabilities) +
+			"; or accept to run without, with the setting isolation: degrade"
 		refusal.Details = map[string]any{"missing": missing}
 		return refusal
 	}

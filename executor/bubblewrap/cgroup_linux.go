@@ -71,15 +71,16 @@ func openGroups(instance string, record func(dir string) error) *groups {
 	g := &groups{limits: map[controller]*parentGroup{}}
 	mountinfo, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		g.reason = "control groups: " + err.Error()
+		g.reason = "control groups: " + kernelReason(err)
 		return g
 	}
 	memberships, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
-		g.reason = "control groups: " + err.Error()
+		g.reason = "control groups: " + kernelReason(err)
 		return g
 	}
 	var reasons []string
+	var unusable treeFaults
 	for _, t := range findTrees(mountinfo, memberships) {
 		if !isCgroupDir(t.own, t.v2) || !t.useful() {
 			continue
@@ -89,9 +90,10 @@ func openGroups(instance string, record func(dir string) error) *groups {
 			open = g.openV2
 		}
 		if err := open(t, "sallyport-"+instance, record); err != nil {
-			reasons = append(reasons, err.Error())
+			unusable.add(t, err)
 		}
 	}
+	reasons = append(reasons, unusable.sentences()...)
 	if p := g.limits[controlMemory]; p != nil && !limitsSwap(p) {
 		delete(g.limits, controlMemory)
 		reasons = append(reasons, "the host swaps and does not limit swap per group (boot it with swapaccount=1)")
@@ -235,7 +237,7 @@ func moveToLeaf(dir string) error {
 			}
 		}
 	}
-	return fmt.Errorf("%s: processes keep appearing", dir)
+	return errors.New("processes keep appearing in the delegated group")
 }
 
 func enable(dir string, list ...controller) error {
