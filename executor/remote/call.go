@@ -27,9 +27,8 @@ func newClient(cfg Config) *http.Client {
 		secured.MinVersion = max(secured.MinVersion, tls.VersionTLS12)
 	}
 	secured.NextProtos = []string{"http/1.1"}
-	if secured.ClientSessionCache == nil {
-		secured.ClientSessionCache = tls.NewLRUClientSessionCache(0)
-	}
+	// No session is resumed: every run looks at the runner's certificate.
+	secured.ClientSessionCache = nil
 	dialer := &net.Dialer{
 		Timeout:         cfg.ConnectTimeout,
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3},

@@ -54,9 +54,11 @@ type played struct {
 	StateDir           string
 	FirstUID, UIDCount int
 	Slots              int
-	Chain              [][]byte
-	Key                []byte
-	ClientCA           []byte
+	// Marks is a folder in which every call of the executor leaves a file; empty for none.
+	Marks    string
+	Chain    [][]byte
+	Key      []byte
+	ClientCA []byte
 }
 
 func playRunner() error {
@@ -78,7 +80,7 @@ func playRunner() error {
 	for _, absent := range []string{"/usr/bin/sallyport-no-such-interpreter", "/usr/lib"} {
 		runtimes[absent] = sallyport.Interpreter{Extension: "sh", Runtime: "bash", Program: absent}
 	}
-	rc := runner.Config{Executor: e, Runtimes: runtimes, Keys: []sallyport.Secret{key}, Slots: cfg.Slots, Logger: log, Patience: 5 * time.Second}
+	rc := runner.Config{Executor: marking{e, cfg.Marks}, Runtimes: runtimes, Keys: []sallyport.Secret{key}, Slots: cfg.Slots, Logger: log, Patience: 5 * time.Second}
 	if cfg.Chain != nil {
 		private, err := x509.ParseECPrivateKey(cfg.Key)
 		if err != nil {
@@ -107,6 +109,22 @@ func playRunner() error {
 	}
 	fmt.Println(listener.Addr())
 	return r.Serve(ctx, listener)
+}
+
+// marking leaves a file for every run before it begins, named by execution and process.
+type marking struct {
+	sallyport.Executor
+	dir string
+}
+
+func (m marking) Execute(ctx context.Context, req sallyport.ExecRequest) (sallyport.Result, error) {
+	if m.dir != "" {
+		name := filepath.Join(m.dir, fmt.Sprintf("%s.%d", req.ExecutionID, os.Getpid()))
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			return sallyport.Result{}, sallyport.NotStarted(err)
+		}
+	}
+	return m.Executor.Execute(ctx, req)
 }
 
 // process is a played runner.
