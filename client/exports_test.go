@@ -16,6 +16,7 @@ type moreSkills struct {
 
 	export   func(sallyport.SkillRef, sallyport.RevisionID, registry.ArchiveFormat) (registry.Export, error)
 	remove   func(sallyport.SkillRef, sallyport.RevisionID) (sallyport.Revision, error)
+	fetch    func(url string, opts registry.ImportOptions) (registry.ImportReport, registry.Source, error)
 	findings func(sallyport.SkillRef, registry.FindingsRequest) (registry.Findings, error)
 	override func(ref sallyport.SkillRef, id sallyport.RevisionID, reason string) (registry.SkillView, error)
 	diff     func(ref sallyport.SkillRef, from, to sallyport.RevisionID) (registry.RevisionDiff, error)
@@ -56,6 +57,29 @@ func TestDeleteRevisionRoundTrip(t *testing.T) {
 		}
 		if _, err := c.DeleteRevision(t.Context(), ref, ""); sallyport.CodeOf(err) != sallyport.CodeInvalidArgument {
 			t.Errorf("%s: without an id: %v", name, err)
+		}
+	}
+}
+
+func (f *moreSkills) ImportURL(_ context.Context, _ sallyport.Principal, url string, opts registry.ImportOptions) (registry.ImportReport, registry.Source, error) {
+	return f.fetch(url, opts)
+}
+
+func TestImportURLRoundTrip(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	skills := &moreSkills{}
+	w.skills.Skills = skills
+	for name, cfg := range transports(t, w.handler) {
+		c := connect(t, cfg)
+		for _, want := range []registry.ImportOptions{{Personal: true, Message: "m"}, {TeamID: "ops", Publish: true, DryRun: true}} {
+			skills.fetch = func(url string, opts registry.ImportOptions) (registry.ImportReport, registry.Source, error) {
+				same(t, name, "https://x.dev/a.zip?b=c", url)
+				same(t, name, want, opts)
+				return registry.ImportReport{}, registry.Source{URL: "https://x.dev/a.zip", SizeBytes: 7, Digest: digest}, nil
+			}
+			envelope, err := c.ImportURL(t.Context(), "https://x.dev/a.zip?b=c", want)
+			same(t, name+": source", registry.Source{URL: "https://x.dev/a.zip", SizeBytes: 7, Digest: digest}, data(t, envelope, err).Source)
 		}
 	}
 }

@@ -28,8 +28,10 @@ type Config struct {
 	PublishRequiresClean bool
 	// FindingExclusions are path patterns whose findings are set aside and counted; see [FindingsRequest].
 	FindingExclusions []string
-	Logger            *slog.Logger     // nil discards
-	Now               func() time.Time // nil means time.Now
+	// Fetcher downloads what ImportURL names; nil refuses every URL.
+	Fetcher *Fetcher
+	Logger  *slog.Logger     // nil discards
+	Now     func() time.Time // nil means time.Now
 }
 
 // Trail is the audit trail as this package needs it.

@@ -51,6 +51,9 @@ type Config struct {
 	// FindingExclusions are path patterns whose findings are set aside and counted: paths, patterns such as tests/*.py, or
 	// folders with a slash at the end.
 	FindingExclusions []string
+	// URLImport lets principals with memory:write import from https URLs of the public internet; URLImportPrivate from loopback and
+	// private networks, too.
+	URLImport, URLImportPrivate bool
 	// LoopbackPrincipal is who a keyless caller on loopback is: memory:read and memory:write of the default
 	// tenant. False demands a key from everybody.
 	LoopbackPrincipal bool

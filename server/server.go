@@ -101,7 +101,7 @@ func (s *Server) services() error {
 	s.audit = audit.New(audit.Config{Store: s.store, Key: key, CheckpointLog: s.outside, Logger: cfg.Logger, Now: cfg.Now})
 	s.registry = registry.New(registry.Config{
 		Store: s.store, Trail: s.audit, MaxScriptBytes: cfg.MaxScriptBytes, Logger: cfg.Logger, Now: cfg.Now,
-		PublishRequiresClean: cfg.PublishRequiresClean, FindingExclusions: cfg.FindingExclusions,
+		PublishRequiresClean: cfg.PublishRequiresClean, FindingExclusions: cfg.FindingExclusions, Fetcher: s.fetcher(),
 	})
 	s.access = access.New(access.Config{Store: s.store, Trail: s.audit, Skills: s.registry, Logger: cfg.Logger, Now: cfg.Now})
 	standard := gate.Standard(gate.Deps{
@@ -123,6 +123,16 @@ func (s *Server) services() error {
 		Mask: audit.Mask, Observer: s.telemetry, Logger: cfg.Logger, Now: cfg.Now,
 	})
 	return nil
+}
+
+// fetcher downloads skills, where that is allowed.
+func (s *Server) fetcher() *registry.Fetcher {
+	if !s.cfg.URLImport {
+		return nil
+	}
+	return registry.NewFetcher(registry.FetchConfig{
+		AllowPrivate: s.cfg.URLImportPrivate, SpoolDir: filepath.Join(s.cfg.DataDir, spoolFolder), Version: s.cfg.Version,
+	})
 }
 
 // surfaces builds the two handlers: one for the network, one for the data folder's own operator.

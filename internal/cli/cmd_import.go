@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/client"
@@ -11,7 +13,7 @@ import (
 )
 
 type importCommand struct {
-	Paths    []string `arg:"" help:"Folders of skills, single skills, or tar, tar.gz and zip archives of them." name:"path"`
+	Paths    []string `arg:"" help:"Folders of skills, single skills, or tar, tar.gz and zip archives of them; or one https URL of such an archive or of a SKILL.md, where the server may fetch it." name:"path"`
 	Publish  bool     `help:"Publish what was imported; without it the revisions stay drafts."`
 	Team     string   `help:"Import for this team (default: the team default)." placeholder:"TEAM" xor:"where"`
 	Personal bool     `help:"Import for yourself alone." xor:"where"`
@@ -23,31 +25,57 @@ type importCommand struct {
 func (*importCommand) kind() string { return "import" }
 
 func (c *importCommand) run(ctx context.Context, a *app) error {
+	urls := slices.ContainsFunc(c.Paths, isURL)
+	if urls && len(c.Paths) > 1 {
+		return badUsage("a URL is imported by itself; give one")
+	}
+	opts := registry.ImportOptions{
+		TeamID: sallyport.TeamID(c.Team), Personal: c.Personal, Publish: c.Publish, DryRun: c.DryRun, Message: c.Message,
+	}
 	return a.withClient(ctx, func(api *client.Client) error {
+		if urls {
+			envelope, err := api.ImportURL(ctx, c.Paths[0], opts)
+			if err != nil {
+				return err
+			}
+			return finishImport(a, envelope, envelope.Data.ImportReport, func(p *page, data client.URLImport) {
+				p.line("%s %s  %s  %s", p.dim("fetched"), clean(data.Source.URL), bytesText(data.Source.SizeBytes), p.dim(string(data.Source.Digest)))
+				c.print(p, data.ImportReport)
+			})
+		}
 		reader, writer := io.Pipe()
 		go func() { writer.CloseWithError(registry.WriteTar(ctx, writer, c.Paths)) }()
-		envelope, err := api.Import(ctx, reader, registry.ImportOptions{
-			TeamID: sallyport.TeamID(c.Team), Personal: c.Personal, Publish: c.Publish, DryRun: c.DryRun, Message: c.Message,
-		})
+		envelope, err := api.Import(ctx, reader, opts)
 		_ = reader.Close()
 		if err != nil {
 			return err
 		}
-		none := noneImported(*envelope.Data)
-		if envelope.Error == nil {
-			envelope.Error = sallyport.Public(none)
-		}
-		if err := show(a, envelope, c.print); err != nil {
-			return err
-		}
-		if none == nil {
-			return nil
-		}
-		if !a.args.JSON {
-			return none
-		}
-		return reportedError{exitCode(none)}
+		return finishImport(a, envelope, *envelope.Data, c.print)
 	})
+}
+
+// isURL tells URLs from paths: a path with a scheme is written ./https:/x.
+func isURL(text string) bool {
+	scheme, _, found := strings.Cut(text, "://")
+	return found && !strings.ContainsAny(scheme, "/.")
+}
+
+// finishImport prints a report and fails when it left nothing to use.
+func finishImport[T any](a *app, envelope sallyport.Envelope[T], report registry.ImportReport, human func(*page, T)) error {
+	none := noneImported(report)
+	if envelope.Error == nil {
+		envelope.Error = sallyport.Public(none)
+	}
+	if err := show(a, envelope, human); err != nil {
+		return err
+	}
+	if none == nil {
+		return nil
+	}
+	if !a.args.JSON {
+		return none
+	}
+	return reportedError{exitCode(none)}
 }
 
 // noneImported is the outcome of an import that left nothing to use; the report beside it says why.

@@ -82,8 +82,10 @@ type Settings struct {
 	// PublishRequiresClean is nil for no. FindingExclusions are path patterns.
 	PublishRequiresClean *bool
 	FindingExclusions    []string
-	LogLevel             string // debug, info, warn or error
-	LogFormat            string // text or json
+	// URLImport and URLImportPrivate are nil for no.
+	URLImport, URLImportPrivate *bool
+	LogLevel                    string // debug, info, warn or error
+	LogFormat                   string // text or json
 	// Warnings are sentences for the log about what looks like a mistake but may be none.
 	Warnings []string
 }

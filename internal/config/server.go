@@ -35,6 +35,8 @@ func (s Settings) Server(parts Parts) server.Config {
 		QueueLength:          s.QueueLength,
 		QueueWait:            s.QueueWait,
 		PublishRequiresClean: s.PublishRequiresClean != nil && *s.PublishRequiresClean,
+		URLImport:            s.URLImport != nil && *s.URLImport,
+		URLImportPrivate:     s.URLImportPrivate != nil && *s.URLImportPrivate,
 		FindingExclusions:    s.FindingExclusions,
 		LoopbackPrincipal:    s.Profile == ProfileDev && s.Loopback(),
 		Logger:               parts.Logger,

@@ -202,6 +202,17 @@ func table() []setting {
 			list: func(s *Settings, v []string) error { s.FindingExclusions = v; return nil },
 		},
 		{
+			key: "url_import", form: "true or false", zero: "false",
+			doc: "Whether skills can be imported from https URLs of the public internet. Every address is checked when it is dialled, " +
+				"redirects included; proxies of the environment are not used.",
+			text: func(s *Settings, v string) error { return boolean(&s.URLImport, v) },
+		},
+		{
+			key: "url_import_private", form: "true or false", zero: "false",
+			doc:  "Whether url_import reaches loopback and private networks, too. Link-local addresses, such as a cloud's metadata, stay out of reach.",
+			text: func(s *Settings, v string) error { return boolean(&s.URLImportPrivate, v) },
+		},
+		{
 			key: "log.level", form: "debug, info, warn or error", zero: "info",
 			doc:  "The least important line that serve and mcp log, on standard error.",
 			text: func(s *Settings, v string) error { return oneOf(&s.LogLevel, v, "debug", "info", "warn", "error") },

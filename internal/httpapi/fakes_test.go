@@ -40,6 +40,7 @@ type fakeSkills struct {
 	findings  func(sallyport.SkillRef, registry.FindingsRequest) (registry.Findings, error)
 	export    func(sallyport.SkillRef, sallyport.RevisionID, registry.ArchiveFormat) (registry.Export, error)
 	diff      func(ref sallyport.SkillRef, from, to sallyport.RevisionID) (registry.RevisionDiff, error)
+	importURL func(url string, opts registry.ImportOptions) (registry.ImportReport, registry.Source, error)
 	importAll func(context.Context, registry.Tree, registry.ImportOptions) (registry.ImportReport, error)
 }
 
@@ -139,6 +140,13 @@ func (f *fakeSkills) Diff(_ context.Context, _ sallyport.Principal, ref sallypor
 		return registry.RevisionDiff{}, unset(f.t, "Skills.Diff")
 	}
 	return f.diff(ref, from, to)
+}
+
+func (f *fakeSkills) ImportURL(_ context.Context, _ sallyport.Principal, url string, opts registry.ImportOptions) (registry.ImportReport, registry.Source, error) {
+	if f.importURL == nil {
+		return registry.ImportReport{}, registry.Source{}, unset(f.t, "Skills.ImportURL")
+	}
+	return f.importURL(url, opts)
 }
 
 func (f *fakeSkills) Import(ctx context.Context, _ sallyport.Principal, tree registry.Tree, opts registry.ImportOptions) (registry.ImportReport, error) {

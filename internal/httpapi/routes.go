@@ -49,6 +49,7 @@ func routes() []route {
 		{http.MethodGet, "/v1/skills/{skill}/export", "export", words("team_id revision_id format"), false, exportRevision},
 		{http.MethodGet, "/v1/skills/{skill}/diff", "diff", words("team_id from to"), false, diffRevisions},
 		{http.MethodPost, "/v1/import", "import", words("team_id personal publish dry_run message"), false, importTree},
+		{http.MethodPost, "/v1/import/url", "import", nil, false, importURL},
 
 		{http.MethodPost, "/v1/skills/{skill}/execute", "execution", nil, false, execute},
 		{http.MethodPost, "/v1/skills/{skill}/explain", "explanation", nil, false, explain},

@@ -32,6 +32,7 @@ type Skills interface {
 	Findings(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, req registry.FindingsRequest) (registry.Findings, error)
 	Export(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID, format registry.ArchiveFormat) (registry.Export, error)
 	Diff(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, from, to sallyport.RevisionID) (registry.RevisionDiff, error)
+	ImportURL(ctx context.Context, p sallyport.Principal, url string, opts registry.ImportOptions) (registry.ImportReport, registry.Source, error)
 	Import(ctx context.Context, p sallyport.Principal, tree registry.Tree, opts registry.ImportOptions) (registry.ImportReport, error)
 }
 
