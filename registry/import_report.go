@@ -39,7 +39,7 @@ type ImportedSkill struct {
 type ImportedFile struct {
 	Path   string `json:"path"`
 	Result string `json:"result"`
-	Reason string `json:"reason,omitempty"`
+	Reason string `json:"reason"`
 }
 
 // ImportTotals counts the report.

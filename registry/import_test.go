@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -589,5 +590,21 @@ func TestImportMany(t *testing.T) {
 	report := newBench(t).imports(t, files, registry.ImportOptions{})
 	if report.Totals.Skills != 400 {
 		t.Errorf("totals %+v", report.Totals)
+	}
+}
+
+// Scripts read the report by its keys: they are there even where a value says nothing.
+func TestReportKeepsItsShape(t *testing.T) {
+	t.Parallel()
+	data, err := json.Marshal(registry.ImportedSkill{
+		Files: []registry.ImportedFile{{Path: "SKILL.md", Result: registry.ResultKept}}, Problems: []registry.Problem{{Code: "SKILL_TOO_LARGE"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"path", "slug", "name", "usable", "spec_clean", "result", "files", "problems", "reason", "code", "file", "line", "message"} {
+		if !bytes.Contains(data, []byte(`"`+key+`":`)) {
+			t.Errorf("%s is missing in %s", key, data)
+		}
 	}
 }

@@ -128,11 +128,11 @@ type SaveResult struct {
 	Problems  []Problem          `json:"problems"`
 }
 
-// Problem is one finding about a skill: a code, where, and the remedy in its message.
+// Problem is one finding about a skill: a code, where, and the remedy in its message. Line is 0 where the whole file is meant.
 type Problem struct {
 	Code    string `json:"code"`
 	File    string `json:"file"`
-	Line    int    `json:"line,omitempty"`
+	Line    int    `json:"line"`
 	Message string `json:"message"`
 	// Severity is error (not usable), warning (usable, not spec-clean) or note.
 	Severity string `json:"severity"`
