@@ -75,6 +75,7 @@ const (
 	CodeAuditUnavailable      Code = "AUDIT_UNAVAILABLE"
 	CodeRunnerUnreachable     Code = "RUNNER_UNREACHABLE"
 	CodeStoreUnavailable      Code = "STORE_UNAVAILABLE"
+	CodeIdentityUnavailable   Code = "IDENTITY_UNAVAILABLE"
 	CodeDeadlineExceeded      Code = "DEADLINE_EXCEEDED"
 	CodeExecutionTimeout      Code = "EXECUTION_TIMEOUT"
 	CodeResourceExhausted     Code = "RESOURCE_EXHAUSTED"
@@ -141,6 +142,7 @@ var catalogue = []Info{
 	{CodeAuditUnavailable, ClassUnavailable, "the audit trail cannot be written, so nothing was run", CanRetry},
 	{CodeRunnerUnreachable, ClassUnavailable, "the runner cannot be reached", CanRetry},
 	{CodeStoreUnavailable, ClassUnavailable, "the database cannot serve the request", CanRetry},
+	{CodeIdentityUnavailable, ClassUnavailable, "the authorization server cannot be asked, so tokens cannot be checked", CanRetry},
 	{CodeDeadlineExceeded, ClassDeadline, "the server did not finish the request in time", CanRetry},
 	{CodeExecutionTimeout, ClassOutcome, "the script ran past its time limit and was stopped", CanRetry},
 	{CodeResourceExhausted, ClassOutcome, "the script used more than it was allowed and was stopped", CanRetry},

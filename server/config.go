@@ -57,6 +57,10 @@ type Config struct {
 	// LoopbackPrincipal is who a keyless caller on loopback is: memory:read and memory:write of the default
 	// tenant. False demands a key from everybody.
 	LoopbackPrincipal bool
+	// OIDC lists the authorization servers whose access tokens are accepted beside API keys. Empty accepts none.
+	OIDC []Issuer
+	// PublicURL is the name by which clients reach this server, scheme://host[:port]; what tokens are for. Required with OIDC.
+	PublicURL string
 	// Gates run after the standard gates; the standard ones cannot be removed or reordered.
 	Gates []sallyport.Gate
 	// Logger receives the server's log; nil discards.
@@ -117,6 +121,7 @@ func (c Config) validate() error {
 	}
 	require(registry.CheckExclusions(c.FindingExclusions) == nil, "FindingExclusions has a pattern that is none")
 	require(!slices.Contains(c.Gates, nil), "a gate is nil")
+	problems = append(problems, c.validateIdentity()...)
 	if len(problems) == 0 {
 		return nil
 	}

@@ -80,7 +80,9 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if lost > 0 {
 		s.cfg.Logger.WarnContext(ctx, "executions that a crash left open were closed as lost", "count", lost)
 	}
-	s.surfaces()
+	if err := s.surfaces(); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -136,27 +138,37 @@ func (s *Server) fetcher() *registry.Fetcher {
 }
 
 // surfaces builds the two handlers: one for the network, one for the data folder's own operator.
-func (s *Server) surfaces() {
+func (s *Server) surfaces() error {
+	tokens, err := s.cfg.identity()
+	if err != nil {
+		return err
+	}
+	who, metadata := auth.Config{Keys: s.access}, ""
+	if tokens != nil {
+		who.Tokens, metadata = tokens, s.cfg.resource().MetadataURL("/mcp")
+	}
 	s.mcp = mcpapi.New(mcpapi.Config{
 		Skills: s.registry, Runs: s.runs, Catalogue: s.registry, Version: s.cfg.Version, MaxTimeout: s.cfg.MaxTimeout,
-		MaxBodyBytes: s.cfg.MaxBodyBytes, Logger: s.cfg.Logger,
+		MaxBodyBytes: s.cfg.MaxBodyBytes, Logger: s.cfg.Logger, StepUp: tokens != nil, ResourceMetadata: metadata,
 		Observe: func(_ context.Context, call mcpapi.ToolCall) { s.telemetry.ToolCalled(call.Tool, call.Code) },
 	})
-	var loopback *sallyport.Principal
+	operator := Operator()
+	local := who
+	local.Fixed = &operator
+	s.local = s.handler(local)
 	if s.cfg.LoopbackPrincipal {
 		p := Loopback()
-		loopback = &p
+		who.Loopback = &p
 	}
-	operator := Operator()
-	s.network = s.handler(auth.Config{Keys: s.access, Loopback: loopback})
-	s.local = s.handler(auth.Config{Keys: s.access, Fixed: &operator})
+	s.network = s.handler(who)
+	return nil
 }
 
 func (s *Server) handler(who auth.Config) http.Handler {
 	authenticator := auth.New(who)
 	return httpapi.New(httpapi.Config{
 		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Audit: s.audit, Runs: s.runs, Ready: s.ready,
-		Metrics: s.telemetry.Handler(), MCP: s.mcp.Handler(authenticator.Principal), MaxBodyBytes: s.cfg.MaxBodyBytes,
+		Resource: s.cfg.resource(), Metrics: s.telemetry.Handler(), MCP: s.mcp.Handler(authenticator.Principal), MaxBodyBytes: s.cfg.MaxBodyBytes,
 		MaxImportBytes: s.cfg.MaxImportBytes, SpoolDir: filepath.Join(s.cfg.DataDir, spoolFolder),
 		Logger: s.cfg.Logger, Now: s.cfg.Now, Version: s.cfg.Version,
 	})

@@ -15,15 +15,18 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/reply"
 )
 
-// Keys authenticates a secret; package access provides it. Anything but an active key is UNAUTHENTICATED.
+// Keys authenticates a secret; package access provides it for keys. Anything but an active key is UNAUTHENTICATED.
 type Keys interface {
 	Authenticate(ctx context.Context, secret string) (sallyport.Principal, error)
 }
 
 // Config says who may be whom. The zero value refuses everybody.
 type Config struct {
-	// Keys authenticates bearer secrets; nil refuses every one.
+	// Keys authenticates bearer secrets that are API keys; nil refuses every one.
 	Keys Keys
+	// Tokens authenticates every other bearer secret, access tokens of authorization servers ([Tokens] does); nil refuses
+	// every one.
+	Tokens Keys
 	// Loopback is who a caller without credentials on this machine is; nil demands credentials from everybody.
 	Loopback *sallyport.Principal
 	// Fixed is who a caller without credentials is on a handler that is reached in process or through a socket file only;
@@ -65,10 +68,14 @@ func (a *Authenticator) bearer(ctx context.Context, values []string) (sallyport.
 	if err != nil {
 		return sallyport.Principal{}, err
 	}
-	if a.cfg.Keys == nil {
+	keys := a.cfg.Keys
+	if !strings.HasPrefix(secret, keyPrefix) && a.cfg.Tokens != nil {
+		keys = a.cfg.Tokens
+	}
+	if keys == nil {
 		return sallyport.Principal{}, refused("invalid_token", "the key is not valid")
 	}
-	p, err := a.cfg.Keys.Authenticate(ctx, secret)
+	p, err := keys.Authenticate(ctx, secret)
 	if err != nil {
 		if sallyport.CodeOf(err) == sallyport.CodeUnauthenticated {
 			public := refused("invalid_token", sallyport.Public(err).Message)
@@ -83,8 +90,11 @@ func (a *Authenticator) bearer(ctx context.Context, values []string) (sallyport.
 	return p, nil
 }
 
-// secretMaxLength bounds a secret, in bytes, before anything looks at it.
-const secretMaxLength = 4096
+// keyPrefix is how an API key begins. No JWT does: its first character is that of an encoded brace.
+const keyPrefix = "spk_"
+
+// secretMaxLength bounds a secret, in bytes, before anything looks at it; a key's own form is shorter still.
+const secretMaxLength = tokenMaxLength
 
 // parseBearer accepts exactly one header of exactly the form "Bearer" SP token68 (RFC 6750), the scheme in any case.
 // Stricter than RFC 9110 about blanks on purpose: what two parsers could read differently is refused.

@@ -89,7 +89,7 @@ func TestBearer(t *testing.T) {
 		"not ASCII":                  {[]string{"Bearer " + goodKey + "é"}, sallyport.CodeUnauthenticated, "invalid_token"},
 		"padding alone":              {[]string{"Bearer =="}, sallyport.CodeUnauthenticated, "invalid_token"},
 		"padding inside":             {[]string{"Bearer a=b"}, sallyport.CodeUnauthenticated, "invalid_token"},
-		"over the bound":             {[]string{"Bearer " + strings.Repeat("a", 4097)}, sallyport.CodeUnauthenticated, "invalid_token"},
+		"over the bound":             {[]string{"Bearer " + strings.Repeat("a", 16<<10+1)}, sallyport.CodeUnauthenticated, "invalid_token"},
 		"store broken is no refusal": {[]string{"Bearer spk_broken"}, sallyport.CodeStoreUnavailable, ""},
 		"a key of nobody":            {[]string{"Bearer spk_nobody"}, sallyport.CodeUnauthenticated, "invalid_token"},
 	} {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/server"
 )
 
 // Profile is a set of defaults.
@@ -79,6 +80,9 @@ type Settings struct {
 	MaxArguments, MaxScript, MaxBody, MaxImport int64
 	SlotsTotal, SlotsPerTenant, QueueLength     int
 	QueueWait                                   time.Duration
+	// OIDC lists authorization servers; PublicURL is this server's own name for them.
+	OIDC      []server.Issuer
+	PublicURL string
 	// PublishRequiresClean is nil for no. FindingExclusions are path patterns.
 	PublishRequiresClean *bool
 	FindingExclusions    []string

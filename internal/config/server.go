@@ -38,6 +38,8 @@ func (s Settings) Server(parts Parts) server.Config {
 		URLImport:            s.URLImport != nil && *s.URLImport,
 		URLImportPrivate:     s.URLImportPrivate != nil && *s.URLImportPrivate,
 		FindingExclusions:    s.FindingExclusions,
+		OIDC:                 s.OIDC,
+		PublicURL:            s.PublicURL,
 		LoopbackPrincipal:    s.Profile == ProfileDev && s.Loopback(),
 		Logger:               parts.Logger,
 		Version:              parts.Version,

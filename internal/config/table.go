@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v4"
+
 	"github.com/sallyport-dev/sallyport"
 )
 
-// A setting is one row of the table: all there is to know about one setting. Exactly one of text, list and mapping is
-// set.
+// A setting is one row of the table: all there is to know about one setting. One of text, list, pairs and tree is set, or text
+// beside one of the others.
 type setting struct {
 	key   string // dotted, as in server.yaml
 	form  string // what a value looks like
@@ -18,6 +20,7 @@ type setting struct {
 	text  func(s *Settings, value string) error
 	list  func(s *Settings, values []string) error
 	pairs func(s *Settings, values map[string]string) error
+	tree  func(s *Settings, node *yaml.Node) error
 }
 
 // env is the variable that sets the row.
@@ -52,6 +55,19 @@ func table() []setting {
 			key: "tls.key", form: "file", zero: "none",
 			doc:  "The PEM private key that goes with tls.cert.",
 			text: func(s *Settings, v string) error { s.TLSKey = v; return nil },
+		},
+		{
+			key: "public_url", form: "URL", zero: "none",
+			doc: "The name by which clients reach this server, without a path. Access tokens are made for it and for its /mcp. " +
+				"Needed with oidc.",
+			text: func(s *Settings, v string) error { s.PublicURL = v; return nil },
+		},
+		{
+			key: "oidc", form: "list of issuers", zero: "none",
+			doc: "Authorization servers whose access tokens are accepted beside API keys, and what their claims mean " +
+				"(identity.md). In a variable the list is written as JSON.",
+			text: func(s *Settings, v string) error { return treeText(s, v, issuers) },
+			tree: issuers,
 		},
 		{
 			key: "profile", form: "dev or production", zero: "dev when listen is loopback, else production",

@@ -87,6 +87,8 @@ func (w walker) value(key string, name, value *yaml.Node) error {
 	switch {
 	case value.Kind == yaml.ScalarNode && value.Tag == "!!null":
 		return nil // a setting without a value is unset
+	case row.tree != nil:
+		err = row.tree(w.settings, value)
 	case value.Kind == yaml.ScalarNode:
 		err = row.setText(w.settings, value.Value)
 	case value.Kind == yaml.SequenceNode && row.list != nil:

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs other people's MCP clients and suites against the product: the official conformance suite in both revisions and for the
-# Skills extension, the Inspector's checks of the tool schemas and of every served file, the official TypeScript clients, and the
-# public installer of skills. Installs them from the lock file in node/ when
+# Skills extension, the Inspector's checks of the tool schemas and of every served file, the official TypeScript clients, the public
+# installer of skills, and a login at a certified OpenID provider. Installs them from the lock file in node/ when
 # needed (about 350 MB, outside the repository's history), starts a server on a free loopback port and stops it again.
 # The last line has the totals; the exit code is 1 when anything failed. Details are left in OUT (default out/conformance).
 set -uo pipefail
@@ -208,6 +208,7 @@ party() { # name script option...
 clients http --url "$product"
 party skills-http skills.mjs --url "$product" --skills "$published" --unlisted 1
 if go build -o "$out/sallyport" ./cmd/sallyport; then
+	party login login.mjs --command "$out/sallyport" --data "$out/login"
 	clients bridge --command "$out/sallyport" --command-arg=--url --command-arg="${product%/mcp}" --command-arg=mcp
 	party skills-bridge skills.mjs --command "$out/sallyport" --command-arg=--url --command-arg="${product%/mcp}" --command-arg=mcp \
 		--skills "$published" --unlisted 1

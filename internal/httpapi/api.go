@@ -35,6 +35,9 @@ type Config struct {
 	// MCP is mounted at /mcp and authenticates its callers itself; nil mounts nothing.
 	MCP http.Handler
 
+	// Resource describes the server to callers who can log in; the zero value describes nothing.
+	Resource Resource
+
 	// MaxBodyBytes bounds a JSON body; zero means sallyport.DefaultBodyBytes.
 	MaxBodyBytes int64
 	// MaxImportBytes bounds an uploaded archive, as it is sent and as it unpacks; zero means 1 GiB.

@@ -153,6 +153,9 @@ func (a *api) answer(rec *recorder, kind string, got answer) {
 
 func (a *api) refuse(rec *recorder, kind string, err error) {
 	rec.err = err
+	if challenge := reply.ChallengeAt(err, rec.principal, a.cfg.Resource.MetadataURL("")); challenge != "" {
+		rec.Header().Set("WWW-Authenticate", challenge)
+	}
 	a.sent(rec, reply.WriteProblem(rec, kind, rec.requestID, err))
 }
 

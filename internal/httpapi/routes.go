@@ -30,6 +30,8 @@ func routes() []route {
 		{http.MethodGet, "/v1/openapi.json", "openapi", nil, true, openAPI},
 		{http.MethodGet, "/v1/capabilities", "capabilities", nil, false, capabilities},
 
+		{http.MethodGet, "/.well-known/oauth-protected-resource", "resource_metadata", nil, true, rootMetadata},
+		{http.MethodGet, "/.well-known/oauth-protected-resource/mcp", "resource_metadata", nil, true, mcpMetadata},
 		{http.MethodGet, "/.well-known/agent-skills/index.json", "discovery", nil, false, discover},
 		{http.MethodGet, "/.well-known/skills/index.json", "discovery", nil, false, discover},
 		{http.MethodGet, "/.well-known/agent-skills/{skill}/{revision}/{artifact}", "artifact", nil, false, downloadSkill},

@@ -7,8 +7,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -89,9 +87,9 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, who sallyport.Princi
 		write(w, http.StatusBadRequest, fault)
 		return
 	}
-	if scope, lacks := a.lacks(who, message); a.cfg.StepUp && lacks {
+	if scope, lacks := a.lacks(who, message); a.cfg.StepUp && who.KeyID == "" && lacks {
 		err := who.Require("mcp."+message.Name, scope)
-		w.Header().Set("WWW-Authenticate", insufficient(who, scope))
+		w.Header().Set("WWW-Authenticate", reply.InsufficientScope(who, scope)+reply.Metadata(a.cfg.ResourceMetadata))
 		a.deny(w, message.ID, err)
 		return
 	}
@@ -122,34 +120,16 @@ func (a *API) lacks(who sallyport.Principal, message mcpwire.Message) (sallyport
 func (a *API) challenge(w http.ResponseWriter, r *http.Request, who sallyport.Principal, err error) {
 	switch sallyport.CodeOf(err) {
 	case sallyport.CodeUnauthenticated:
-		header := `Bearer realm="sallyport", scope="` + usefulScopes + `"`
+		header := `Bearer realm="sallyport", scope="` + reply.UsefulScopes + `"`
 		if r.Header.Get("Authorization") != "" {
 			header += `, error="invalid_token", error_description="the key or token is not valid"`
 		}
-		w.Header().Set("WWW-Authenticate", header)
+		w.Header().Set("WWW-Authenticate", header+reply.Metadata(a.cfg.ResourceMetadata))
 	case sallyport.CodeAccessDenied:
-		w.Header().Set("WWW-Authenticate", insufficient(who, ""))
+		w.Header().Set("WWW-Authenticate", reply.InsufficientScope(who, ""))
 	}
 	a.cfg.Logger.InfoContext(r.Context(), "mcp request refused", "code", sallyport.CodeOf(err), "remote", r.RemoteAddr)
 	a.deny(w, nil, err)
-}
-
-// usefulScopes are what the tools need, for a caller that asks for a token.
-const usefulScopes = string(sallyport.ScopeMemoryRead) + " " + string(sallyport.ScopeMemoryWrite)
-
-// insufficient names the scope that is needed and those the caller has: clients ask for exactly what the challenge lists and would
-// lose the others.
-func insufficient(who sallyport.Principal, needed sallyport.Scope) string {
-	scopes := []string{}
-	for _, s := range sallyport.Scopes() {
-		if s == needed || slices.Contains(who.Scopes, s) {
-			scopes = append(scopes, string(s))
-		}
-	}
-	if len(scopes) == 0 {
-		scopes = append(scopes, usefulScopes)
-	}
-	return `Bearer realm="sallyport", error="insufficient_scope", scope="` + strings.Join(scopes, " ") + `"`
 }
 
 // deny answers with err, in the form of the protocol and with our public error as its data.

@@ -354,9 +354,15 @@ func TestChallenges(t *testing.T) {
 func TestStepUp(t *testing.T) {
 	t.Parallel()
 	for _, revision := range []string{modern, legacy} {
-		url := serve(t, newFixture(t, func(c *mcpapi.Config) { c.StepUp = true }).Handler(as(bob())))
+		loggedIn := bob()
+		loggedIn.KeyID = ""
+		stepUp := func(c *mcpapi.Config) {
+			c.StepUp, c.ResourceMetadata = true, "https://x/.well-known/oauth-protected-resource/mcp"
+		}
+		url := serve(t, newFixture(t, stepUp).Handler(as(loggedIn)))
 		resp := post(t, url, revision, "tools/call", execute, callBody(revision, execute, `{}`))
-		want := `Bearer realm="sallyport", error="insufficient_scope", scope="memory:read memory:write"`
+		want := `Bearer realm="sallyport", error="insufficient_scope", scope="memory:read memory:write", ` +
+			`resource_metadata="https://x/.well-known/oauth-protected-resource/mcp"`
 		if resp.status != http.StatusForbidden || resp.header.Get("WWW-Authenticate") != want {
 			t.Errorf("%s: got %d %q, want 403 %q", revision, resp.status, resp.header.Get("WWW-Authenticate"), want)
 		}
@@ -364,10 +370,12 @@ func TestStepUp(t *testing.T) {
 			t.Errorf("%s: got %s, want an answer to 1", revision, answer)
 		}
 
-		url = serve(t, newFixture(t).Handler(as(bob())))
-		resp = post(t, url, revision, "tools/call", execute, callBody(revision, execute, `{}`))
-		if r := checkResult(t, execute, result(t, resp.answer(t))); r.code() != sallyport.CodeAccessDenied {
-			t.Errorf("%s: got %s, want ACCESS_DENIED", revision, r.Structured)
+		// A key cannot be widened, and without StepUp nobody can.
+		for _, url := range []string{serve(t, newFixture(t, stepUp).Handler(as(bob()))), serve(t, newFixture(t).Handler(as(loggedIn)))} {
+			resp = post(t, url, revision, "tools/call", execute, callBody(revision, execute, `{}`))
+			if r := checkResult(t, execute, result(t, resp.answer(t))); r.code() != sallyport.CodeAccessDenied {
+				t.Errorf("%s: got %s, want ACCESS_DENIED", revision, r.Structured)
+			}
 		}
 	}
 }

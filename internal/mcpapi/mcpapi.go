@@ -54,9 +54,12 @@ type Config struct {
 	// Observe is told of every tool call when it is over; nil means nobody. It must not block.
 	Observe func(ctx context.Context, call ToolCall)
 	// StepUp answers a tool call whose scope the caller lacks with HTTP 403 and an insufficient_scope challenge, for callers
-	// whose tokens can be widened. False answers with an envelope of ACCESS_DENIED, which the model can read.
+	// without a key: they can log in for more. False, and a caller with a key, gets an envelope of ACCESS_DENIED, which the model
+	// can read.
 	StepUp bool
-	Logger *slog.Logger // nil discards; argument values are never logged
+	// ResourceMetadata is the URL of the server's metadata (RFC 9728), which challenges then name; empty for none.
+	ResourceMetadata string
+	Logger           *slog.Logger // nil discards; argument values are never logged
 
 	// Extend and ExtendOptions put more on the server than the product has. They are for the conformance fixtures only.
 	Extend        func(*mcp.Server)

@@ -411,6 +411,7 @@ func TestSkillsNeedTheScope(t *testing.T) {
 			t.Errorf("%s: %s %+v", method, answer.Result, answer.Error)
 		}
 	}
+	nobody.KeyID = ""
 	url := serve(t, newLibrary(t, func(c *mcpapi.Config) { c.StepUp = true }).Handler(as(nobody)))
 	for _, method := range methods {
 		body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"uri":"skill://default/plain/SKILL.md"}}`

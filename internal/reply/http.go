@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
 
 	"github.com/sallyport-dev/sallyport"
 )
@@ -55,7 +54,7 @@ func WriteEnvelope[T any](w http.ResponseWriter, status int, envelope sallyport.
 }
 
 // WriteProblem sends the refusal or break err, which must not be nil, with the challenge and the retry hint that its
-// class calls for. The status is the class table's.
+// class calls for. The status is the class table's. A challenge that is set already stays.
 func WriteProblem(w http.ResponseWriter, kind, requestID string, err error) error {
 	return WriteProblemStatus(w, HTTPStatus(err), kind, requestID, err)
 }
@@ -64,7 +63,7 @@ func WriteProblem(w http.ResponseWriter, kind, requestID string, err error) erro
 func WriteProblemStatus(w http.ResponseWriter, status int, kind, requestID string, err error) error {
 	problem := NewProblem(kind, requestID, err)
 	problem.Status = status
-	if challenge := Challenge(err); challenge != "" {
+	if challenge := Challenge(err); challenge != "" && w.Header().Get("WWW-Authenticate") == "" {
 		w.Header().Set("WWW-Authenticate", challenge)
 	}
 	if problem.Error.Retry == sallyport.CanRetry && problem.Status >= http.StatusTooManyRequests &&
@@ -84,40 +83,6 @@ func WriteProblemStatus(w http.ResponseWriter, status int, kind, requestID strin
 		}
 	}
 	return write(w, MediaProblem, problem.Status, body)
-}
-
-// DetailChallenge is the key under which an UNAUTHENTICATED error's details may carry the error of RFC 6750 that its
-// challenge names (invalid_token, invalid_request).
-const DetailChallenge = "challenge"
-
-// Challenge is the WWW-Authenticate header that goes with err (RFC 6750), empty when none does: every UNAUTHENTICATED
-// has one, and so has an ACCESS_DENIED that names the scope it lacked.
-func Challenge(err error) string {
-	public := sallyport.Public(err)
-	if public == nil {
-		return ""
-	}
-	const realm = `Bearer realm="sallyport"`
-	switch sallyport.Lookup(public.Code).Class {
-	case sallyport.ClassUnauthenticated:
-		if reason, ok := public.Details[DetailChallenge].(string); ok && plainToken(reason) {
-			return realm + `, error="` + reason + `"`
-		}
-		return realm
-	case sallyport.ClassDenied:
-		if scope, ok := public.Details["scope"].(string); ok && sallyport.Scope(scope).Valid() {
-			return realm + `, error="insufficient_scope", scope="` + scope + `"`
-		}
-	case sallyport.ClassInvalid, sallyport.ClassNotFound, sallyport.ClassConflict, sallyport.ClassTooLarge,
-		sallyport.ClassExhausted, sallyport.ClassUnavailable, sallyport.ClassDeadline, sallyport.ClassOutcome,
-		sallyport.ClassCanceled, sallyport.ClassInternal:
-	}
-	return ""
-}
-
-// plainToken keeps whatever is not a lower-case word out of a header.
-func plainToken(s string) bool {
-	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz_") == ""
 }
 
 func write(w http.ResponseWriter, media string, status int, body []byte) error {
