@@ -69,13 +69,15 @@ type Execution struct {
 	MemoryPeakBytes *int64          `json:"memory_peak_bytes,omitempty"`
 	CPUTimeMS       *int64          `json:"cpu_time_ms,omitempty"`
 	OOMKills        int64           `json:"oom_kills"`
-	Isolation       Isolation       `json:"isolation"`
-	Limits          Limits          `json:"limits,omitzero"`
-	GrantID         GrantID         `json:"grant_id"`
-	TraceID         string          `json:"trace_id,omitempty"`
-	CreatedAt       time.Time       `json:"created_at"`
-	StartedAt       *time.Time      `json:"started_at,omitempty"`
-	FinishedAt      *time.Time      `json:"finished_at,omitempty"`
+	// ProcessLimitHits counts the processes and threads that the process limit refused. It is no failure by itself.
+	ProcessLimitHits int64      `json:"process_limit_hits,omitempty"`
+	Isolation        Isolation  `json:"isolation"`
+	Limits           Limits     `json:"limits,omitzero"`
+	GrantID          GrantID    `json:"grant_id"`
+	TraceID          string     `json:"trace_id,omitempty"`
+	CreatedAt        time.Time  `json:"created_at"`
+	StartedAt        *time.Time `json:"started_at,omitempty"`
+	FinishedAt       *time.Time `json:"finished_at,omitempty"`
 }
 
 // Err returns nil for success, else the outcome as an error of its ErrorKind.

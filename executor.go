@@ -54,6 +54,15 @@ const (
 	LayerScratchLimit     Layer = "scratch_limit" // sized writable file systems
 )
 
+// Layers lists every layer.
+func Layers() []Layer {
+	return []Layer{
+		LayerUserNamespace, LayerMountNamespace, LayerPIDNamespace, LayerIPCNamespace, LayerUTSNamespace, LayerCgroupNamespace,
+		LayerNetworkIsolation, LayerReadOnlySystem, LayerRunUID, LayerNoNewPrivileges, LayerSeccomp, LayerLandlock,
+		LayerMemoryLimit, LayerProcessLimit, LayerCPULimit, LayerGroupKill, LayerScratchLimit,
+	}
+}
+
 // Feature is something a run can need of an executor besides isolation.
 type Feature string
 
@@ -64,6 +73,11 @@ const (
 	FeatureFiles     Feature = "files"    // input files
 	FeatureArtifacts Feature = "artifacts"
 )
+
+// Features lists every feature.
+func Features() []Feature {
+	return []Feature{FeatureArgv, FeatureRevision, FeatureFiles, FeatureArtifacts}
+}
 
 // Capabilities is what an executor can enforce now. The zero value provides nothing, so it refuses.
 type Capabilities struct {
@@ -186,6 +200,12 @@ type Isolation struct {
 	Layers   []Layer `json:"layers"`
 	Missing  []Layer `json:"missing,omitempty"`
 	Warm     bool    `json:"warm"`
+	// Plan is the way in which the sandbox was built, for an executor that knows more than one.
+	Plan string `json:"plan,omitempty"`
+	// Profile names the list of system calls that were denied, for an executor that has more than one.
+	Profile string `json:"profile,omitempty"`
+	// Notes say what could not be held in this run although its layer was active.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // notStartedError marks an executor's error as "nothing of the script began".

@@ -117,4 +117,6 @@ type Usage struct {
 	CPUTimeMS       *int64 `json:"cpu_time_ms,omitempty"`
 	// OOMKills counts processes of the run that the kernel killed for memory; reported on success too.
 	OOMKills int64 `json:"oom_kills"`
+	// ProcessLimitHits counts the processes and threads that the process limit refused to the run; on success too.
+	ProcessLimitHits int64 `json:"process_limit_hits,omitempty"`
 }

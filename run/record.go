@@ -85,6 +85,9 @@ func finishedDetail(e sallyport.Execution) map[string]any {
 	if e.Signal != 0 {
 		detail["signal"] = e.Signal
 	}
+	if e.ProcessLimitHits != 0 {
+		detail["process_limit_hits"] = e.ProcessLimitHits
+	}
 	if e.Limit != "" {
 		detail["limit"] = e.Limit
 	}

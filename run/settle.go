@@ -25,8 +25,10 @@ func settle(e *sallyport.Execution, r sallyport.Result, limits sallyport.Limits)
 	settleOutcome(e, r)
 	settleOutputData(e, r, limits.OutputBytes)
 	e.MemoryPeakBytes, e.CPUTimeMS, e.OOMKills = r.Usage.MemoryPeakBytes, r.Usage.CPUTimeMS, max(r.Usage.OOMKills, 0)
+	e.ProcessLimitHits = max(r.Usage.ProcessLimitHits, 0)
 	if r.Isolation.Executor != "" {
 		e.Isolation = r.Isolation
+		e.Isolation.Notes = boundNotes(r.Isolation.Notes)
 	}
 	if e.Isolation.Layers == nil {
 		e.Isolation.Layers = []sallyport.Layer{}

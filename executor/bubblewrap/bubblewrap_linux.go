@@ -29,6 +29,7 @@ type Executor struct {
 	uids    *uidPool
 	spawner *spawner
 	counter counter
+	cpus    cpuPool
 
 	mu       sync.Mutex // guards preparing, probing and the fields below
 	prepared bool

@@ -215,6 +215,9 @@ func (g *group) usage() sallyport.Usage {
 		// failcnt is no evidence: it stays 0 when the limit with swap is the same.
 		oom = counter(controlMemory, "memory.oom_control", "oom_kill")
 	}
+	if hits := counter(controlPIDs, "pids.events", "max"); hits != nil {
+		u.ProcessLimitHits = *hits
+	}
 	if oom != nil {
 		u.OOMKills = *oom
 	}

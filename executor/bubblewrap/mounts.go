@@ -11,6 +11,8 @@ import (
 const (
 	pathInput = "/run/sallyport/input"
 	insideUID = 1000
+	// pathCPUs is where C libraries and runtimes count processors; without it they count the host's.
+	pathCPUs = "/sys/devices/system/cpu/online"
 )
 
 // systemDirs are the host's folders that every sandbox sees, read-only. On most hosts all but /usr are links into it.

@@ -21,9 +21,10 @@ const (
 	nameArtifacts = "artifacts"
 
 	configMagic    = 0x54504c53
-	configVersion  = 1
+	configVersion  = 2
 	configMaxBytes = 4194304
 	filterMaxBytes = 32768
+	cpuWords       = 16
 
 	commandKill = 'K'
 
@@ -46,6 +47,7 @@ const (
 	stageFilter     = 8
 	stageExec       = 9
 	stageLandlock   = 10
+	stageIdentity   = 11
 
 	skipNotRegular  = 1
 	skipHardLink    = 2
@@ -68,8 +70,10 @@ type config struct {
 	filter []byte
 
 	artifactFiles, artifactEntries, artifactDepth uint32
+	runID                                         uint32 // 0: bubblewrap was started under the run's uid
 	artifactBytes, outputBytes                    uint64
 	nofile, fsize, nproc, memlock, data           uint64
+	cpus                                          cpuMask
 }
 
 // Why a configuration cannot be sent.
@@ -99,12 +103,15 @@ func (c config) encode() ([]byte, error) {
 	for _, v := range []uint32{
 		configMagic, configVersion,
 		uint32(len(argv)), uint32(len(c.argv)), uint32(len(env)), uint32(len(c.env)), uint32(len(c.filter)),
-		c.artifactFiles, c.artifactEntries, c.artifactDepth,
+		c.artifactFiles, c.artifactEntries, c.artifactDepth, c.runID, 0,
 	} {
 		b = binary.NativeEndian.AppendUint32(b, v)
 	}
 	for _, v := range []uint64{c.artifactBytes, c.outputBytes, c.nofile, c.fsize, c.nproc, c.memlock, c.data} {
 		b = binary.NativeEndian.AppendUint64(b, v)
+	}
+	for _, word := range c.cpus {
+		b = binary.NativeEndian.AppendUint64(b, word)
 	}
 	// The filter first: it must be aligned.
 	b = append(b, c.filter...)

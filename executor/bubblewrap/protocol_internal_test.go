@@ -39,7 +39,7 @@ func TestProtocolMatchesHelper(t *testing.T) {
 		"FRAME_OUTPUT": frameOutput, "FRAME_ARTIFACT": frameArtifact, "FRAME_SKIPPED": frameSkipped, "FRAME_END": frameEnd,
 		"STAGE_CONFIG": stageConfig, "STAGE_STAGING": stageStaging, "STAGE_FORK": stageFork, "STAGE_SESSION": stageSession,
 		"STAGE_LIMITS": stageLimits, "STAGE_PRIVILEGES": stagePrivileges, "STAGE_DIRECTORY": stageDirectory, "STAGE_FILTER": stageFilter,
-		"STAGE_EXEC": stageExec, "STAGE_LANDLOCK": stageLandlock, "LANDLOCK_MIN_ABI": landlockMinABI,
+		"STAGE_EXEC": stageExec, "STAGE_LANDLOCK": stageLandlock, "STAGE_IDENTITY": stageIdentity, "CPU_WORDS": cpuWords, "LANDLOCK_MIN_ABI": landlockMinABI,
 		"SKIP_NOT_REGULAR": skipNotRegular, "SKIP_HARD_LINK": skipHardLink, "SKIP_TOO_LARGE": skipTooLarge, "SKIP_TOO_MANY": skipTooMany,
 		"SKIP_TOO_DEEP": skipTooDeep, "SKIP_PATH_TOO_LONG": skipPathTooLong, "SKIP_UNREADABLE": skipUnreadable,
 		"SKIP_MAX_FRAMES": skipMaxFrames, "ARTIFACT_PATH_MAX": artifactPathMax,
@@ -54,19 +54,25 @@ func TestProtocolMatchesHelper(t *testing.T) {
 func TestConfigEncode(t *testing.T) {
 	t.Parallel()
 	filter := make([]byte, 16)
-	b, err := config{argv: []string{"/bin/x", "", "a b"}, env: []string{"A=1"}, filter: filter, data: 7}.encode()
+	b, err := config{argv: []string{"/bin/x", "", "a b"}, env: []string{"A=1"}, filter: filter, data: 7, runID: 5, cpus: cpuMask{1: 9}}.encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const header = 10*4 + 7*8
+	const header = 12*4 + 7*8 + cpuWords*8
 	if got, want := string(b[header+16:]), "/bin/x\x00\x00a b\x00A=1\x00"; got != want {
 		t.Errorf("blobs %q, want %q", got, want)
 	}
 	if got := binary.NativeEndian.Uint32(b[2*4:]); got != 12 {
 		t.Errorf("argv_len %d, want 12", got)
 	}
-	if got := binary.NativeEndian.Uint64(b[header-8:]); got != 7 {
+	if got := binary.NativeEndian.Uint32(b[10*4:]); got != 5 {
+		t.Errorf("run_id %d, want 5", got)
+	}
+	if got := binary.NativeEndian.Uint64(b[12*4+6*8:]); got != 7 {
 		t.Errorf("limit_data %d, want 7", got)
+	}
+	if got := binary.NativeEndian.Uint64(b[12*4+8*8:]); got != 9 {
+		t.Errorf("second word of cpus %d, want 9", got)
 	}
 	for name, tt := range map[string]struct {
 		config config

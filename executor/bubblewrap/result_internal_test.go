@@ -41,6 +41,7 @@ func TestResult(t *testing.T) {
 		{"killed for memory", outcome{exited: exited(9, 0), usage: oom}, sallyport.Result{Signal: 9, Limit: sallyport.LimitMemory, Usage: oom}},
 		{"ended by SIGSYS", outcome{exited: exited(31|0x80, 0)}, sallyport.Result{Signal: 31}},
 		{"file size", outcome{exited: exited(25, 0)}, sallyport.Result{Signal: 25, Limit: sallyport.LimitDisk}},
+		{"the host refused the CPUs", outcome{exited: exited(0, 0), misplaced: true}, sallyport.Result{ExitCode: new(0), Isolation: sallyport.Isolation{Notes: []string{noteAffinity}}}},
 		{"deadline", outcome{timedOut: true, exited: exited(9, 1)}, sallyport.Result{TimedOut: true, Limit: sallyport.LimitWall}},
 		{"deadline beside a kill for memory", outcome{timedOut: true, exited: exited(9, 1), usage: oom}, sallyport.Result{TimedOut: true, Limit: sallyport.LimitWall, Usage: oom}},
 		{"ended before the command arrived", outcome{timedOut: true, exited: exited(3<<8, 0)}, sallyport.Result{ExitCode: new(3)}},
@@ -72,7 +73,7 @@ func TestResult(t *testing.T) {
 			t.Errorf("%s: got %v, want an error that does not say that nothing began", name, err)
 		}
 	}
-	for _, stage := range []uint32{stageConfig, stageStaging, stageFork, stageSession, stageLimits, stagePrivileges, stageDirectory, stageFilter, stageLandlock} {
+	for _, stage := range []uint32{stageConfig, stageStaging, stageFork, stageSession, stageLimits, stagePrivileges, stageDirectory, stageFilter, stageLandlock, stageIdentity} {
 		o := outcome{startFailed: failed(stage, unix.EPERM), report: &report{}}
 		_, err := o.result(sallyport.Isolation{}, "")
 		if !sallyport.IsNotStarted(err) || !errors.Is(err, unix.EPERM) {

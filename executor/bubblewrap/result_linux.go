@@ -23,6 +23,9 @@ func (o *outcome) result(isolation sallyport.Isolation, program string) (sallypo
 		Artifacts: o.report.artifacts, ArtifactNotes: o.report.notes, ArtifactsLost: o.lost,
 		Usage: o.usage, Isolation: isolation, StartedAt: o.startedAt,
 	}
+	if o.misplaced {
+		r.Isolation.Notes = append(r.Isolation.Notes, noteAffinity)
+	}
 	if o.lost {
 		// Half a collection is none: what was read before PID 1 was killed may be any part of it.
 		r.OutputData, r.Artifacts = nil, nil
@@ -59,6 +62,9 @@ func (o *outcome) result(isolation sallyport.Isolation, program string) (sallypo
 	}
 	return r, nil
 }
+
+// noteAffinity: the CPU limit holds all the same where it is a layer.
+const noteAffinity = "affinity advisory: the host refused the CPUs chosen for this run, so a program may see more of them than its quota"
 
 // startFailure tells a script that cannot be started from a sandbox that could not be closed.
 func (o *outcome) startFailure(r sallyport.Result, program string) (sallyport.Result, error) {
@@ -121,6 +127,8 @@ func stageName(stage uint32) string {
 		return "drop privileges"
 	case stageDirectory:
 		return "enter the skill's folder"
+	case stageIdentity:
+		return "take on the uid of the run"
 	case stageLandlock:
 		return "apply Landlock"
 	case stageFilter:

@@ -33,6 +33,7 @@ type spec struct {
 // outcome is what was seen of one run, not yet judged.
 type outcome struct {
 	ready       bool // everything was staged: from here on the script may have run
+	misplaced   bool // the kernel refused the CPUs of the run
 	startedAt   time.Time
 	startFailed *frame
 	exited      *frame
@@ -53,6 +54,7 @@ type active struct {
 	spec    spec
 	begin   time.Time
 	uid     int // -1 when runs share our own
+	cpus    cpuSet
 	group   *group
 	process *os.Process
 	exited  chan struct{} // the monitor was reaped

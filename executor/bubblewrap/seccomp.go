@@ -169,6 +169,8 @@ func denials() []denial {
 		{"migrate_pages", 256, 238, always(errnoPermission)},
 		{"prlimit64", 302, 261, setLimits()},
 		{"setrlimit", 160, 164, whenOneOf(0, errnoPretend, 4)},
+		// The CPUs of a run are as many as its quota is; more would only be shown, not given.
+		{"sched_setaffinity", 203, 122, always(errnoPermission)},
 		// Mounts and roots.
 		{"mount", 165, 40, always(errnoPermission)},
 		{"umount2", 166, 39, always(errnoPermission)},

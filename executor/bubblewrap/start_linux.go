@@ -13,10 +13,6 @@ import (
 
 // start takes every resource of the run and starts bubblewrap.
 func (a *active) start() error {
-	encoded, err := a.config().encode()
-	if err != nil {
-		return err
-	}
 	if a.e.uids != nil {
 		uid, err := a.e.uids.lease()
 		if err != nil {
@@ -24,9 +20,15 @@ func (a *active) start() error {
 		}
 		a.uid = uid
 	}
+	a.cpus = a.e.cpus.take(a.spec.limits.CPUMillis)
 	name := "run-" + strconv.FormatInt(a.e.counter.Add(1), 10)
+	var err error
 	if a.group, err = a.e.groups.make(name, a.spec.limits); err != nil {
 		return fmt.Errorf("control group: %w", err)
+	}
+	encoded, err := a.config().encode()
+	if err != nil {
+		return err
 	}
 	revision, err := a.e.state.revision(a.spec.files)
 	if err != nil {
@@ -111,6 +113,11 @@ func (a *active) data(files []*os.File) ([]*os.File, error) {
 		}
 		etc = append(etc, dataFile{fd, f.path})
 	}
+	fd, err := add(memoryFile([]byte(a.cpus.list() + "\n")))
+	if err != nil {
+		return nil, err
+	}
+	etc = append(etc, dataFile{fd, pathCPUs})
 	for _, in := range a.spec.inputs {
 		fd, err := add(memoryFile(in.Content))
 		if err != nil {
@@ -178,11 +185,14 @@ func (a *active) config() config {
 		argv: a.spec.argv, env: a.spec.env, filter: a.e.static.filter,
 		artifactFiles: uint32(min(l.ArtifactFiles, artifactEntries)), artifactEntries: artifactEntries, artifactDepth: artifactDepth,
 		artifactBytes: uint64(l.ArtifactBytes), outputBytes: maxOutputData,
-		nofile: scriptFiles, memlock: scriptLocked,
+		nofile: scriptFiles, memlock: scriptLocked, cpus: a.cpus.mask(),
 		// Twice the largest file system: a full one answers with ENOSPC before this ends the process.
 		fsize: uint64(2 * max(size.skill, size.scratch, size.output)),
 		// PID 1 counts, and so does the monitor where both share a user namespace.
 		nproc: uint64(l.Processes + 2),
+	}
+	if a.e.groups.has(controlPIDs) {
+		c.nproc += 64 // the group's limit must be the one that is met, because it is the one that counts
 	}
 	if !a.e.groups.has(controlMemory) {
 		c.data = uint64(l.MemoryBytes) // weaker: it counts per process

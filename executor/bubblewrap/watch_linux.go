@@ -35,7 +35,7 @@ func (a *active) watch(ctx context.Context, o *outcome) error {
 			}
 			switch ev.kind {
 			case frameReady:
-				o.ready = true
+				o.ready, o.misplaced = true, ev.value != 0
 			case frameStarted:
 				o.startedAt = ev.at
 				wall.Reset(min(a.spec.limits.Timeout, time.Until(bound)))
@@ -71,7 +71,7 @@ func (a *active) drainReport(o *outcome, err error) error {
 	for ev := range a.report.events {
 		switch ev.kind {
 		case frameReady:
-			o.ready = true
+			o.ready, o.misplaced = true, ev.value != 0
 		case frameStarted:
 			o.startedAt = ev.at
 		case frameExited:
@@ -198,6 +198,7 @@ func (a *active) release(deadline time.Time) bool {
 	if a.uid >= 0 {
 		a.e.uids.release(a.uid)
 	}
+	a.e.cpus.give(a.cpus)
 	return err == nil
 }
 
@@ -214,4 +215,5 @@ func (a *active) abandon() {
 	if a.uid >= 0 {
 		a.e.uids.release(a.uid)
 	}
+	a.e.cpus.give(a.cpus)
 }

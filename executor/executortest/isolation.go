@@ -219,7 +219,7 @@ func hostMarker(t *testing.T) string {
 }
 
 func readHostFile(t *testing.T, s *suite) {
-	req := s.request(t, "bash", "read -r marker\ncat \"$marker\" /etc/shadow /etc/machine-id /root/.profile /var/log/dpkg.log /proc/kcore /proc/kmsg /boot/vmlinuz* 2>/dev/null | head -c 100\nls -d /root /var/lib /boot /sys /mnt /srv /opt 2>/dev/null\ntrue\n")
+	req := s.request(t, "bash", "read -r marker\ncat \"$marker\" /etc/shadow /etc/machine-id /root/.profile /var/log/dpkg.log /proc/kcore /proc/kmsg /boot/vmlinuz* 2>/dev/null | head -c 100\nls -d /root /var/lib /boot /sys/kernel /sys/class /sys/block /sys/firmware /mnt /srv /opt 2>/dev/null\ntrue\n")
 	req.Stdin = []byte(hostMarker(t) + "\n")
 	printed(t, s.do(t, req), "")
 }

@@ -47,8 +47,10 @@ func sampleExecution(status sallyport.Status) sallyport.Execution {
 		OutputData: json.RawMessage(`{"n":12345678901234567890}`), OutputDataNote: "note",
 		Artifacts:     []sallyport.Artifact{{Path: "a.txt", Size: 5, SHA256: sha, MediaType: "text/plain", URI: "/v1/executions/e-1/artifacts/a.txt"}},
 		ArtifactsLost: true, ArtifactNotes: []string{"x: a link"}, DurationMS: 1000, QueueMS: 2, MemoryPeakBytes: &n, CPUTimeMS: &n, OOMKills: 1,
+		ProcessLimitHits: 2,
 		Isolation: sallyport.Isolation{
 			Executor: "bubblewrap", Layers: []sallyport.Layer{sallyport.LayerSeccomp}, Missing: []sallyport.Layer{sallyport.LayerLandlock}, Warm: true,
+			Plan: "user_namespace", Profile: "strict", Notes: []string{"affinity advisory"},
 		},
 		Limits: sallyport.DefaultLimits(), GrantID: "g-1", TraceID: "t", CreatedAt: now(), StartedAt: &started, FinishedAt: &finished,
 	}

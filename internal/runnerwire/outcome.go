@@ -19,8 +19,8 @@ func FromResult(r sallyport.Result, limit int64, arrived time.Time) Outcome {
 		Signal: r.Signal, Limit: string(r.Limit), StartError: r.StartError,
 		OutputData: r.OutputData, OutputDataTruncated: r.OutputDataTruncated,
 		ArtifactsLost: r.ArtifactsLost,
-		Usage:         &Usage{r.Usage.MemoryPeakBytes, r.Usage.CPUTimeMS, r.Usage.OOMKills},
-		Isolation:     &Isolation{r.Isolation.Executor, r.Isolation.Layers, r.Isolation.Missing, r.Isolation.Warm},
+		Usage:         &Usage{r.Usage.MemoryPeakBytes, r.Usage.CPUTimeMS, r.Usage.OOMKills, r.Usage.ProcessLimitHits},
+		Isolation:     &Isolation{r.Isolation.Executor, r.Isolation.Layers, r.Isolation.Missing, r.Isolation.Warm, r.Isolation.Plan, r.Isolation.Profile, r.Isolation.Notes},
 	}
 	if o.TimedOut {
 		o.ExitCode = nil
@@ -98,10 +98,11 @@ func (o Outcome) Result(kind string, sent time.Time) sallyport.Result {
 		r.Artifacts = append(r.Artifacts, sallyport.ArtifactFile{Path: a.Path, Content: a.Content})
 	}
 	if u := o.Usage; u != nil {
-		r.Usage = sallyport.Usage{MemoryPeakBytes: u.MemoryPeakBytes, CPUTimeMS: u.CPUTimeMS, OOMKills: u.OOMKills}
+		r.Usage = sallyport.Usage{MemoryPeakBytes: u.MemoryPeakBytes, CPUTimeMS: u.CPUTimeMS, OOMKills: u.OOMKills, ProcessLimitHits: u.ProcessLimitHits}
 	}
 	if i := o.Isolation; i != nil {
 		r.Isolation.Missing, r.Isolation.Warm = i.Missing, i.Warm
+		r.Isolation.Plan, r.Isolation.Profile, r.Isolation.Notes = i.Plan, i.Profile, i.Notes
 		if i.Layers != nil {
 			r.Isolation.Layers = i.Layers
 		}

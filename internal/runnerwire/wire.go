@@ -113,6 +113,8 @@ type Usage struct {
 	MemoryPeakBytes *int64 `json:"memoryPeakBytes,omitzero"`
 	CPUTimeMS       *int64 `json:"cpuTimeMs,omitzero"`
 	OOMKills        int64  `json:"oomKills"`
+	// ProcessLimitHits counts the processes and threads that were refused.
+	ProcessLimitHits int64 `json:"processLimitHits,omitzero"`
 }
 
 // Isolation is what was active around a run.
@@ -121,6 +123,9 @@ type Isolation struct {
 	Layers   []sallyport.Layer `json:"layers"`
 	Missing  []sallyport.Layer `json:"missing,omitempty"`
 	Warm     bool              `json:"warm,omitzero"`
+	Plan     string            `json:"plan,omitzero"`
+	Profile  string            `json:"profile,omitzero"`
+	Notes    []string          `json:"notes,omitempty"`
 }
 
 // Capabilities is the answer to GET /capabilities. A runner without that route answers 404.

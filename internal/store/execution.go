@@ -15,7 +15,7 @@ const (
 	summaryColumns = `tenant_id, id, principal_id, skill_id, slug, revision_id, revision_digest, script_path, runtime, status,
 	exit_code, signal, signal_name, limit_name, error_kind, error_message, stdout_truncated, stderr_truncated, stdout_bytes,
 	stderr_bytes, encoding_notes, output_data_note, artifacts_lost, artifact_notes, duration_ms, queue_ms, memory_peak_bytes,
-	cpu_time_ms, oom_kills, isolation, limits, grant_id, trace_id, created_at, started_at, finished_at`
+	cpu_time_ms, oom_kills, isolation, limits, grant_id, trace_id, created_at, started_at, finished_at, process_limit_hits`
 	executionColumns = summaryColumns + `, stdout, stderr, output_data`
 )
 
@@ -48,7 +48,7 @@ func scanExecutionAnd(row scanner, more ...any) (sallyport.Execution, error) {
 		&cpu, &e.OOMKills,
 		asJSON{&e.Isolation},
 		asJSON{&e.Limits},
-		&e.GrantID, &e.TraceID, &created, &begun, &ended,
+		&e.GrantID, &e.TraceID, &created, &begun, &ended, &e.ProcessLimitHits,
 	}
 	if err := row.Scan(append(dest, more...)...); err != nil {
 		return sallyport.Execution{}, err
@@ -74,7 +74,7 @@ func executionArgs(tenant sallyport.TenantID, e sallyport.Execution) []any {
 		nullInt(e.ExitCode), e.Signal, e.SignalName, e.Limit, e.ErrorKind, e.ErrorMessage, e.StdoutTruncated, e.StderrTruncated, e.StdoutBytes,
 		e.StderrBytes, jsonText(e.EncodingNotes), e.OutputDataNote, e.ArtifactsLost, jsonText(e.ArtifactNotes), e.DurationMS, e.QueueMS,
 		nullInt(e.MemoryPeakBytes), nullInt(e.CPUTimeMS), e.OOMKills, jsonText(e.Isolation), jsonText(e.Limits), e.GrantID, e.TraceID,
-		micros(e.CreatedAt), microsOrNull(e.StartedAt), microsOrNull(e.FinishedAt), []byte(e.Stdout), []byte(e.Stderr), output,
+		micros(e.CreatedAt), microsOrNull(e.StartedAt), microsOrNull(e.FinishedAt), e.ProcessLimitHits, []byte(e.Stdout), []byte(e.Stderr), output,
 	}
 }
 
@@ -117,7 +117,7 @@ func (s *Store) Unfinished(ctx context.Context) ([]sallyport.Execution, error) {
 
 const insertExecution = `INSERT INTO executions (` + executionColumns + `)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26,
-	?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39) ON CONFLICT DO NOTHING`
+	?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40) ON CONFLICT DO NOTHING`
 
 // Open implements run.Ledger.
 func (s *Store) Open(ctx context.Context, tenant sallyport.TenantID, execution sallyport.Execution, entry sallyport.Entry) error {
@@ -182,7 +182,7 @@ const closeExecution = `UPDATE executions SET runtime = ?9, status = ?10, exit_c
 	error_kind = ?15, error_message = ?16, stdout_truncated = ?17, stderr_truncated = ?18, stdout_bytes = ?19, stderr_bytes = ?20,
 	encoding_notes = ?21, output_data_note = ?22, artifacts_lost = ?23, artifact_notes = ?24, duration_ms = ?25, queue_ms = ?26,
 	memory_peak_bytes = ?27, cpu_time_ms = ?28, oom_kills = ?29, isolation = ?30, limits = ?31, grant_id = ?32, trace_id = ?33,
-	started_at = COALESCE(?35, started_at), finished_at = ?36, stdout = ?37, stderr = ?38, output_data = ?39
+	started_at = COALESCE(?35, started_at), finished_at = ?36, process_limit_hits = ?37, stdout = ?38, stderr = ?39, output_data = ?40
 	WHERE tenant_id = ?1 AND id = ?2 AND status IN ('queued', 'running')`
 
 // Close implements run.Ledger: it closes an execution, not the store (see Shutdown). Each artifact of the execution needs its content, and the other way round.

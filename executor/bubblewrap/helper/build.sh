@@ -11,7 +11,7 @@ build() { # compiler output
 	"$1" -std=gnu11 -Os -Wall -Wextra -Werror -ffreestanding -fno-stack-protector -fno-asynchronous-unwind-tables \
 		-fno-unwind-tables -fno-ident -fno-pic -fno-builtin -ffile-prefix-map="$PWD"=. \
 		-nostdlib -static -no-pie -s -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,relro -Wl,-z,now -Wl,--gc-sections \
-		-o "$2" init.c child.c landlock.c files.c probe.c
+		-o "$2" init.c child.c identity.c landlock.c files.c probe.c
 }
 
 out=.

@@ -2,6 +2,7 @@
  * The script's process, between fork and exec: give up everything, then become the interpreter.
  */
 #include "child.h"
+#include "identity.h"
 #include "landlock.h"
 
 /* fail tells PID 1 which step did not work. The pipe closes on exec, so silence means success. */
@@ -52,26 +53,11 @@ static long reset_signals(void)
 	return SYS(rt_sigprocmask, SIG_SETMASK, &none, 0, 8, 0, 0);
 }
 
-/* Bubblewrap has dropped all of this already. It is done again, and checked, because it is cheap and everything else
- * leans on it. */
+/* All of this was dropped before. It is done again, and checked, because it is cheap and everything else leans on it. */
 static long drop_privileges(void)
 {
-	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
-	struct __user_cap_data_struct none[2] = {{0, 0, 0}, {0, 0, 0}};
 	long err = sys_prctl(PR_SET_NO_NEW_PRIVS, 1);
-	if (err)
-		return err;
-	for (int cap = 0; cap < 64; cap++) {
-		if (sys_prctl(PR_CAPBSET_READ, cap) != 1)
-			continue;
-		err = sys_prctl(PR_CAPBSET_DROP, cap);
-		if (err)
-			return err;
-	}
-	err = sys_prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL);
-	if (err)
-		return err;
-	return SYS(capset, &header, none, 0, 0, 0, 0);
+	return err ? err : drop_capabilities();
 }
 
 void run_child(const struct script *s, int status_fd)

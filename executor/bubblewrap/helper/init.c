@@ -8,6 +8,7 @@
  */
 #include "child.h"
 #include "files.h"
+#include "identity.h"
 #include "probe.h"
 #include "sys.h"
 
@@ -118,14 +119,14 @@ static void read_config(struct script *s)
 }
 
 /* start_script returns the leader's pid once the interpreter was executed. */
-static int start_script(const struct script *s)
+static int start_script(const struct script *s, u32 misplaced)
 {
 	int status[2];
 	u32 failure[2];
 	long err = SYS(pipe2, status, O_CLOEXEC, 0, 0, 0, 0);
 	if (err)
 		start_failed(STAGE_FORK, err);
-	send_frame(FRAME_READY, 0, 0, 0, 0);
+	send_frame(FRAME_READY, misplaced, 0, 0, 0);
 	long pid = sys_fork();
 	if (pid < 0)
 		start_failed(STAGE_FORK, pid);
@@ -230,7 +231,11 @@ static void run_init(void)
 	SYS(umask, 022, 0, 0, 0, 0, 0);
 
 	read_config(&script);
-	long err = stage(FD_REVISION);
+	long err = become(config.run_id);
+	if (err)
+		start_failed(STAGE_IDENTITY, err);
+	u32 misplaced = place(config.cpus, CPU_WORDS) != 0;
+	err = stage(FD_REVISION);
 	if (err == 0)
 		err = sys_mkdir(AT_ROOT, PATH_OUTPUT_DIR "/" NAME_ARTIFACTS, 0755);
 	if (err)
@@ -241,7 +246,7 @@ static void run_init(void)
 	long signal_fd = SYS(signalfd4, -1, &child_signal, 8, SFD_CLOEXEC | SFD_NONBLOCK, 0, 0);
 	if (signal_fd < 0)
 		start_failed(STAGE_FORK, signal_fd);
-	int leader = start_script(&script);
+	int leader = start_script(&script, misplaced);
 
 	int why = wait_for_leader(leader, (int)signal_fd, &status);
 	if (why == 0)

@@ -29,9 +29,10 @@ typedef unsigned long long u64;
 #define NAME_ARTIFACTS "artifacts"
 
 #define CONFIG_MAGIC 0x54504c53
-#define CONFIG_VERSION 1
+#define CONFIG_VERSION 2
 #define CONFIG_MAX_BYTES 4194304
 #define FILTER_MAX_BYTES 32768
+#define CPU_WORDS 16
 
 struct config_header {
 	u32 magic;
@@ -44,6 +45,8 @@ struct config_header {
 	u32 artifact_files;
 	u32 artifact_entries; /* directory entries that may be looked at */
 	u32 artifact_depth;
+	u32 run_id; /* uid and gid to become, 0 to stay what bubblewrap made us */
+	u32 unused;
 	u64 artifact_bytes;
 	u64 output_bytes;
 	u64 limit_nofile;
@@ -51,6 +54,7 @@ struct config_header {
 	u64 limit_nproc;
 	u64 limit_memlock;
 	u64 limit_data; /* 0 leaves it alone */
+	u64 cpus[CPU_WORDS]; /* bit n of word n / 64 is CPU n; none set leaves them alone */
 };
 
 #define COMMAND_KILL 'K'
@@ -64,7 +68,8 @@ struct frame {
 };
 
 /* Frame types. */
-#define FRAME_READY 1        /* everything is staged; whatever follows may have run the script */
+#define FRAME_READY 1        /* everything is staged; whatever follows may have run the script. value: 1 when the kernel
+			      * refused the CPUs */
 #define FRAME_STARTED 2      /* the interpreter was executed */
 #define FRAME_START_FAILED 3 /* value: stage, size field: errno; nothing of the script ran */
 #define FRAME_EXITED 4       /* value: raw wait status of the leader, size field: 1 when it was killed on command */
@@ -84,6 +89,7 @@ struct frame {
 #define STAGE_FILTER 8
 #define STAGE_EXEC 9
 #define STAGE_LANDLOCK 10
+#define STAGE_IDENTITY 11
 
 /* Why a file was left behind. */
 #define SKIP_NOT_REGULAR 1
