@@ -461,3 +461,30 @@ func TestImportURLIsOffByDefault(t *testing.T) {
 		t.Error("it was fetched all the same")
 	}
 }
+
+// SaveURL wants exactly one skill, and saves nothing when there are more or none.
+func TestSaveURL(t *testing.T) {
+	t.Parallel()
+	one, two := map[string]string{"a/SKILL.md": skillMD("a")}, map[string]string{"a/SKILL.md": skillMD("a"), "b/SKILL.md": skillMD("b")}
+	bad := map[string]string{"a/SKILL.md": "---\nname: a\n---\n"}
+	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write(packedZip(t, map[string]map[string]string{"/one": one, "/two": two, "/bad": bad, "/none": {"README.md": "x"}}[r.URL.Path]))
+	})
+	b := fetching(s.config())
+	for path, code := range map[string]sallyport.Code{
+		"/two": sallyport.CodeInvalidArgument, "/none": sallyport.CodeInvalidArgument, "/bad": sallyport.CodeSkillInvalid,
+	} {
+		_, _, err := b.SaveURL(t.Context(), alice, s.at(path), registry.ImportOptions{})
+		wantCode(t, err, code)
+	}
+	if len(b.store.skills) != 0 {
+		t.Error("something was saved")
+	}
+	for i, unchanged := range []bool{false, true} {
+		got, source, err := b.SaveURL(t.Context(), alice, s.at("/one"), registry.ImportOptions{Publish: true})
+		if err != nil || got.Skill.Slug != "a" || got.Revision.ID == "" || got.Unchanged != unchanged || got.Created == unchanged ||
+			got.Skill.PublishedRevisionID != got.Revision.ID || source.URL != s.at("/one") {
+			t.Errorf("%d: %+v %v", i, got, err)
+		}
+	}
+}

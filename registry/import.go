@@ -33,6 +33,9 @@ func (s *Service) Import(ctx context.Context, p sallyport.Principal, tree Tree, 
 	if err != nil {
 		return report, err
 	}
+	if err := checkSingle(opts, skills); err != nil {
+		return report, err
+	}
 	run := importRun{service: s, principal: p, tree: tree, options: opts, place: to, index: newTreeIndex(listed), slugs: map[string]claim{}}
 	for _, found := range skills {
 		skill, err := run.skill(ctx, found)

@@ -9,6 +9,8 @@ type ImportOptions struct {
 	Publish  bool
 	DryRun   bool
 	Message  string
+	// single refuses a tree that does not hold exactly one skill.
+	single bool
 }
 
 // ImportReport accounts for every skill and every file of an import.

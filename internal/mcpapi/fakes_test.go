@@ -22,6 +22,8 @@ import (
 
 // fakeSkills answers with its fields; an unset one fails the test by name.
 type fakeSkills struct {
+	saveURL func(sallyport.Principal, string, registry.ImportOptions) (registry.SaveResult, registry.Source, error)
+
 	t         *testing.T
 	list      func(p sallyport.Principal, req registry.ListRequest) (registry.ListResult, error)
 	show      func(p sallyport.Principal, ref sallyport.SkillRef) (registry.SkillView, error)
@@ -69,6 +71,13 @@ func (f *fakeSkills) Save(_ context.Context, p sallyport.Principal, req registry
 		return registry.SaveResult{}, f.unset("Save")
 	}
 	return f.save(p, req)
+}
+
+func (f *fakeSkills) SaveURL(_ context.Context, p sallyport.Principal, url string, opts registry.ImportOptions) (registry.SaveResult, registry.Source, error) {
+	if f.saveURL == nil {
+		return registry.SaveResult{}, registry.Source{}, f.unset("SaveURL")
+	}
+	return f.saveURL(p, url, opts)
 }
 
 func (f *fakeSkills) Context(_ context.Context, p sallyport.Principal, req registry.ContextRequest) (registry.ContextResult, error) {

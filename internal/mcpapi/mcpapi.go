@@ -28,6 +28,7 @@ type Skills interface {
 	Revision(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Revision, error)
 	Component(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, revision sallyport.RevisionID, pathOrID string) (sallyport.Component, error)
 	Save(ctx context.Context, p sallyport.Principal, req registry.SaveRequest) (registry.SaveResult, error)
+	SaveURL(ctx context.Context, p sallyport.Principal, url string, opts registry.ImportOptions) (registry.SaveResult, registry.Source, error)
 	Context(ctx context.Context, p sallyport.Principal, req registry.ContextRequest) (registry.ContextResult, error)
 }
 

@@ -168,7 +168,8 @@ func TestSaveRefuses(t *testing.T) {
 	}{
 		"nothing":             {`{}`, sallyport.CodeInvalidArgument, "name and instructions are required"},
 		"blank instructions":  {`{"name":"x","instructions":" \n"}`, sallyport.CodeInvalidArgument, "name and instructions are required"},
-		"url":                 {`{"url":"https://example.com/x.zip"}`, sallyport.CodeFeatureDisabled, "sallyport import"},
+		"url and name":        {`{"url":"https://example.com/x.zip","name":"x","instructions":"y"}`, sallyport.CodeInvalidArgument, "url brings the whole skill"},
+		"url and components":  {`{"url":"https://example.com/x.zip","components_json":"[{}]"}`, sallyport.CodeInvalidArgument, "url brings the whole skill"},
 		"unknown":             {`{"name":"x","instructions":"y","content":"z"}`, sallyport.CodeInvalidArgument, "unknown field at /content"},
 		"publish as text":     {`{"name":"x","instructions":"y","publish":"true"}`, sallyport.CodeInvalidArgument, "wrong type at /publish"},
 		"list, not its text":  {`{"name":"x","instructions":"y","components_json":[]}`, sallyport.CodeInvalidArgument, "wrong type at /components_json"},

@@ -26,11 +26,12 @@ func (a *API) saveTool() tool {
 	return tool{
 		name: "save_cloud_skill", title: "Save a skill", kind: "save", scope: sallyport.ScopeMemoryWrite,
 		description: "Save a skill: a new one, or a new revision of the one that slug names. name and instructions are required and become " +
-			"its SKILL.md; components_json adds files (scripts, references, ...). Files that the skill has and the call does not " +
+			"its SKILL.md; components_json adds files (scripts, references, ...). Or save the one skill that url serves, where the " +
+			"server may fetch it; then only team_id, publish and message go with it. Files that the skill has and the call does not " +
 			"name are kept. A revision is a draft until publish is true. Pass expected_revision_id when changing a skill that was " +
 			"read before, so that nobody else's change is lost. Saving does not let a script run: an administrator grants that for " +
 			"the saved content. Use it when a procedure that worked should be kept for later or for others.",
-		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(false)},
+		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		input:       saveInput(), output: saveOutput(),
 		call: a.save,
 	}
@@ -94,11 +95,11 @@ type saveData struct {
 }
 
 func (a *API) save(ctx context.Context, c *call) answer {
-	req, err := saveRequest(c)
-	if err != nil {
+	var args saveArguments
+	if err := c.decode(&args); err != nil {
 		return refused(c, err)
 	}
-	result, err := a.cfg.Skills.Save(ctx, c.principal, req)
+	result, err := a.saveArguments(ctx, c, args)
 	if err != nil {
 		return refused(c, err)
 	}
@@ -116,17 +117,26 @@ func (a *API) save(ctx context.Context, c *call) answer {
 	return succeeded(c, data, saveText(data), nil)
 }
 
-func saveRequest(c *call) (registry.SaveRequest, error) {
-	var args saveArguments
-	if err := c.decode(&args); err != nil {
-		return registry.SaveRequest{}, err
+// saveArguments saves what the arguments hold, or what their url serves.
+func (a *API) saveArguments(ctx context.Context, c *call, args saveArguments) (registry.SaveResult, error) {
+	if args.URL == "" {
+		req, err := saveRequest(c, args)
+		if err != nil {
+			return registry.SaveResult{}, err
+		}
+		return a.cfg.Skills.Save(ctx, c.principal, req)
 	}
-	if args.URL != "" {
-		return registry.SaveRequest{}, c.invalid(&sallyport.Error{
-			Op: "mcp.save", Code: sallyport.CodeFeatureDisabled,
-			Message: "saving from a URL is switched off; fetch the skill and store it with the command: sallyport import PATH",
-		})
+	list := strings.TrimSpace(args.ComponentsJSON)
+	if args.Name+args.Instructions+args.Description+args.Slug+args.ExpectedRevisionID != "" || list != "" && list != "[]" {
+		return registry.SaveResult{}, c.argument("url brings the whole skill; only team_id, publish and message go with it")
 	}
+	result, _, err := a.cfg.Skills.SaveURL(ctx, c.principal, args.URL, registry.ImportOptions{
+		TeamID: sallyport.TeamID(args.TeamID), Publish: args.Publish, Message: args.Message,
+	})
+	return result, err
+}
+
+func saveRequest(c *call, args saveArguments) (registry.SaveRequest, error) {
 	if args.Name == "" || strings.TrimSpace(args.Instructions) == "" {
 		return registry.SaveRequest{}, c.argument("name and instructions are required")
 	}

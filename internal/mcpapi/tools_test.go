@@ -67,7 +67,7 @@ func TestAnnotations(t *testing.T) {
 		"execute_cloud_skill": {"Run a skill's script", false, false, no, no},
 		"recall_cloud_skill":  {"Find and read skills", true, true, nil, no},
 		"recall_context":      {"Gather what skills say about a task", true, true, nil, no},
-		"save_cloud_skill":    {"Save a skill", false, false, no, no},
+		"save_cloud_skill":    {"Save a skill", false, false, no, new(true)}, // it may fetch a URL
 	}
 	got := map[string]annotations{}
 	for _, tool := range listedTools(t) {
