@@ -24,7 +24,11 @@ func plays() map[string]func() int {
 	return map[string]func() int{
 		"capabilities": playCapabilities,
 		"supervisor":   playSupervisor,
-		"hardened":     playHardened,
+		// For the attacks, see attack_supervisor_linux_test.go.
+		"fifty":           playFifty,
+		"paused":          playPaused,
+		"few_descriptors": playFewDescriptors,
+		"hardened":        playHardened,
 	}
 }
 
