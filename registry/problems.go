@@ -178,6 +178,9 @@ func firstError(problems []Problem) string {
 		if p.Line > 0 {
 			return fmt.Sprintf("%s line %d: %s", p.File, p.Line, p.Message)
 		}
+		if p.File == "" { // the skill as a whole
+			return p.Message
+		}
 		return p.File + ": " + p.Message
 	}
 	return ""

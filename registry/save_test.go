@@ -145,6 +145,17 @@ func manyFiles(n int) []registry.File {
 	return files
 }
 
+// A problem of the whole skill names no file, so the sentence begins with the problem.
+func TestSaveTooManyFilesSaysSo(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	files := append([]registry.File{file("SKILL.md", skillMD("many"))}, manyFiles(512)...)
+	_, err := b.Save(t.Context(), alice, registry.SaveRequest{Files: files})
+	if message := sallyport.Public(err).Message; !strings.HasPrefix(message, "the skill has 513 files") {
+		t.Errorf("got %q", message)
+	}
+}
+
 func TestSaveProblemsInDetails(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
