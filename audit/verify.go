@@ -29,7 +29,7 @@ func sentence(format string, args ...any) string { return fmt.Sprintf(format, ar
 //
 // It recomputes the hash of every entry, checks sequence and links, and holds the chain against every stored checkpoint and
 // every one of outside. A stored checkpoint whose signature does not hold is a broken trail; one by another key is no evidence
-// and is left out. Outside may speak of other tenants too; one of this tenant that is not signed by this server's key is
+// and is left out, which the message says. Outside may speak of other tenants too; one of this tenant that is not signed by this server's key is
 // INVALID_ARGUMENT. Entries that are appended meanwhile do no harm.
 func (s *Service) Verify(ctx context.Context, p sallyport.Principal, outside []Checkpoint) (Verdict, error) {
 	if err := p.Require(opVerify, sallyport.ScopeAuditRead); err != nil {
@@ -48,7 +48,7 @@ func (s *Service) Verify(ctx context.Context, p sallyport.Principal, outside []C
 	if err != nil {
 		return Verdict{}, err
 	}
-	evidence, forged := s.judge(p.TenantID, stored)
+	evidence, foreign, forged := s.judge(p.TenantID, stored)
 	walk := newChain(p.TenantID, append(evidence, own...))
 	err = s.cfg.Store.EachEntry(ctx, p.TenantID, func(entry sallyport.Entry) error {
 		if !walk.add(entry) {
@@ -62,22 +62,28 @@ func (s *Service) Verify(ctx context.Context, p sallyport.Principal, outside []C
 	if walk.fault == nil && forged != nil {
 		walk.fail(ResultBroken, forged.Count, "the stored checkpoint at entry %d carries a signature that does not hold", forged.Count)
 	}
-	return walk.verdict(count, own), nil
+	verdict := walk.verdict(count, own)
+	if foreign > 0 {
+		verdict.Message += sentence("; %d stored checkpoints are by another key and prove nothing: was the signing key replaced?", foreign)
+	}
+	return verdict, nil
 }
 
-// judge splits stored checkpoints into those that are evidence and the first that names this server's key without being
-// signed by it.
-func (s *Service) judge(tenant sallyport.TenantID, stored []Checkpoint) (evidence []Checkpoint, forged *Checkpoint) {
+// judge splits stored checkpoints into those that are evidence, how many another key has signed, and the first whose signature
+// does not hold.
+func (s *Service) judge(tenant sallyport.TenantID, stored []Checkpoint) (evidence []Checkpoint, foreign int, forged *Checkpoint) {
 	key := s.publicKey()
 	for _, checkpoint := range stored {
 		switch {
 		case key != nil && checkpoint.TenantID == tenant && checkpoint.Holds(key):
 			evidence = append(evidence, checkpoint)
-		case forged == nil && !checkpoint.Holds(nil):
+		case checkpoint.Holds(nil):
+			foreign++
+		case forged == nil:
 			forged = &checkpoint
 		}
 	}
-	return evidence, forged
+	return evidence, foreign, forged
 }
 
 // checkOutside returns those checkpoints that speak of tenant, all proven to be by one key: the given one, or when that is

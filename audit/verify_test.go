@@ -226,6 +226,21 @@ func TestVerify(t *testing.T) {
 	}
 }
 
+// Whoever cuts the trail and takes the signing key away gets a new key made: what the old one signed must not vanish in silence.
+func TestVerifyTellsOfAnotherKey(t *testing.T) {
+	t.Parallel()
+	m, service := filled(t, 5, audit.Config{Key: newKey(2)})
+	m.checkpoints[tenant] = []audit.Checkpoint{signed(t, m, newKey(1), 3), signed(t, m, newKey(1), 5), signed(t, m, newKey(2), 4)}
+	m.entries[tenant] = m.entries[tenant][:4]
+	got, err := service.Verify(t.Context(), auditor(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.CheckpointCount != 4 || !strings.Contains(got.Message, "2 stored checkpoints are by another key") {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestVerifyTail(t *testing.T) {
 	t.Parallel()
 	key := newKey(1)
