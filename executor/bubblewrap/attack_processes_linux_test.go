@@ -133,7 +133,7 @@ os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 			for worker := range 6 {
 				wait.Go(func() {
 					for i := range 3 {
-						req := s.script("bash", fmt.Sprintf("sleep 0.%d\nprintf complete\n", 920+worker*9+i*3))
+						req := s.script("bash", fmt.Sprintf("sleep %.3f\nprintf complete\n", 0.94+0.012*float64(worker)+0.004*float64(i)))
 						req.Limits.Timeout = time.Second
 						r, err := s.e.Execute(t.Context(), req)
 						switch {

@@ -175,7 +175,7 @@ func v2Base(t tree) (string, []controller, error) {
 	available := offered(own)
 	_, err := os.Stat(filepath.Join(own, "cgroup.type"))
 	isTop := errors.Is(err, fs.ErrNotExist)
-	if len(available) == 0 && isTop {
+	if len(available) == 0 && (isTop || os.Geteuid() != 0 && ours(own)) {
 		// The other half of a v1 host: nothing to limit with, but groups can be killed as a unit.
 		return own, nil, nil
 	}
