@@ -108,7 +108,7 @@ func (r *Runner) carryOut(w http.ResponseWriter, req *http.Request, arrived time
 
 // enforces checks that the executor still provides what the server told its gates.
 func (r *Runner) enforces(ctx context.Context, required []sallyport.Layer) *fault {
-	found := r.cfg.Executor.Capabilities(ctx)
+	found := r.provided(ctx)
 	if !found.Available {
 		return refused(http.StatusServiceUnavailable, string(sallyport.CodeSandboxUnavailable), "the runner has no working sandbox", errors.New(found.Reason))
 	}
@@ -118,6 +118,22 @@ func (r *Runner) enforces(ctx context.Context, required []sallyport.Layer) *faul
 		}
 	}
 	return nil
+}
+
+// provided is what the executor can enforce now; nothing when that is less than the runner's own policy demands.
+func (r *Runner) provided(ctx context.Context) sallyport.Capabilities {
+	found := r.cfg.Executor.Capabilities(ctx)
+	required := r.cfg.RequiredLayers
+	if required == nil {
+		required = slices.Concat(found.Layers, found.Missing)
+	}
+	for _, layer := range required {
+		if found.Available && !slices.Contains(found.Layers, layer) {
+			found.Available = false
+			found.Reason = "the runner's policy demands " + string(layer) + ", which it cannot enforce: " + found.Reason
+		}
+	}
+	return found
 }
 
 // acquire takes a slot, waiting for one a moment at most; what it waited is taken from the run's grace.
@@ -225,7 +241,7 @@ func (r *Runner) answer(w http.ResponseWriter, status int, body []byte) {
 
 // capabilities is GET /capabilities.
 func (r *Runner) capabilities(w http.ResponseWriter, req *http.Request) {
-	found := r.cfg.Executor.Capabilities(req.Context())
+	found := r.provided(req.Context())
 	body, err := runnerwire.Encode(runnerwire.Capabilities{
 		Protocol: runnerwire.Protocol, Executor: r.cfg.Executor.Kind(), Available: found.Available, Reason: found.Reason, Remedy: found.Remedy,
 		Layers: found.Layers, Missing: found.Missing, Features: found.Features, Runtimes: slices.Sorted(maps.Keys(r.cfg.Runtimes)),

@@ -45,6 +45,9 @@ type Config struct {
 	Keys []sallyport.Secret
 	// TLS is how the runner speaks; nil serves loopback only, in the clear.
 	TLS *tls.Config
+	// RequiredLayers are the layers without which nothing runs, whatever a server asks for. Nil means every layer that the
+	// executor knows (its Layers and Missing together); an empty list that is not nil demands none.
+	RequiredLayers []sallyport.Layer
 	// Slots is how many runs fit at the same time; zero means max(8, 4 x CPUs).
 	Slots int
 	// Tops are the most a request may ask for; unset fields mean ten minutes, 4 GiB of memory, 1024 processes, every
@@ -135,6 +138,9 @@ func New(cfg Config) (*Runner, error) {
 	}
 	return r, nil
 }
+
+// Slots is how many runs fit at the same time.
+func (r *Runner) Slots() int { return cap(r.slots) }
 
 // Handler serves the contract. GET /healthz is open to everybody and tells nothing but whether the runner takes work.
 func (r *Runner) Handler() http.Handler {

@@ -164,6 +164,35 @@ func TestSeedClientRefused(t *testing.T) {
 	}
 }
 
+// A runner whose host enforces less than its policy demands carries out nothing, for whatever server.
+func TestPolicy(t *testing.T) {
+	t.Parallel()
+	lacking := func(c *runner.Config) {
+		caps := sallyporttest.AllLayers()
+		caps.Layers, caps.Missing = []sallyport.Layer{sallyport.LayerSeccomp}, []sallyport.Layer{sallyport.LayerMemoryLimit}
+		c.Executor = &sallyporttest.Executor{TB: t, CapabilitiesFunc: func(context.Context) sallyport.Capabilities { return caps }, ExecuteFunc: echo}
+	}
+	for name, test := range map[string]struct {
+		required []sallyport.Layer
+		status   int
+	}{
+		"every layer by default": {nil, 503}, "none": {[]sallyport.Layer{}, 200}, "one it has": {[]sallyport.Layer{sallyport.LayerSeccomp}, 200},
+		"one nobody has": {[]sallyport.Layer{sallyport.LayerLandlock}, 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url := serve(t, newRunner(t, nil, lacking, func(c *runner.Config) { c.RequiredLayers = test.required }))
+			if status, body := call(t, http.MethodPost, url+"/runs", minimalRun("x")); status != test.status {
+				t.Errorf("got %d %s", status, body)
+			}
+			_, said := call(t, http.MethodGet, url+"/capabilities", nil)
+			if available := strings.Contains(string(said), `"available":true`); available != (test.status == 200) {
+				t.Errorf("it says %s", said)
+			}
+		})
+	}
+}
+
 // What is wrong with a request is told before anything of a script begins.
 func TestRefusals(t *testing.T) {
 	t.Parallel()

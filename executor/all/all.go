@@ -11,12 +11,14 @@ import (
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/executor/bubblewrap"
 	"github.com/sallyport-dev/sallyport/executor/remote"
+	"github.com/sallyport-dev/sallyport/executor/unsafelocal"
 )
 
 // Config holds the configuration of every kind. A kind reads its own field only.
 type Config struct {
-	Bubblewrap bubblewrap.Config
-	Remote     remote.Config
+	Bubblewrap  bubblewrap.Config
+	Remote      remote.Config
+	UnsafeLocal unsafelocal.Config
 }
 
 // Kind is one kind of executor.
@@ -33,6 +35,7 @@ func Kinds() []Kind {
 	return []Kind{
 		{bubblewrap.Kind, func(c Config) (sallyport.Executor, error) { return made(bubblewrap.New(c.Bubblewrap)) }},
 		{remote.Kind, func(c Config) (sallyport.Executor, error) { return made(remote.New(c.Remote)) }},
+		{unsafelocal.Kind, func(c Config) (sallyport.Executor, error) { return made(unsafelocal.New(c.UnsafeLocal)) }},
 	}
 }
 

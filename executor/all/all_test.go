@@ -54,8 +54,11 @@ func TestNew(t *testing.T) {
 // A constructor that fails gives no executor, not even a nil one inside an interface.
 func TestNewFails(t *testing.T) {
 	t.Parallel()
-	e, err := all.New("bubblewrap", all.Config{Bubblewrap: bubblewrap.Config{StateDir: "relative"}})
-	if sallyport.CodeOf(err) != sallyport.CodeInvalidArgument || e != nil {
-		t.Errorf("got %v, %v", e, err)
+	for _, name := range []string{"bubblewrap", "remote", "unsafelocal"} {
+		// The zero values of these two refuse by themselves: no runner, no acceptance.
+		e, err := all.New(name, all.Config{Bubblewrap: bubblewrap.Config{StateDir: "relative"}})
+		if sallyport.CodeOf(err) != sallyport.CodeInvalidArgument || e != nil {
+			t.Errorf("%s: got %v, %v", name, e, err)
+		}
 	}
 }

@@ -80,7 +80,7 @@ func playRunner() error {
 	for _, absent := range []string{"/usr/bin/sallyport-no-such-interpreter", "/usr/lib"} {
 		runtimes[absent] = sallyport.Interpreter{Extension: "sh", Runtime: "bash", Program: absent}
 	}
-	rc := runner.Config{Executor: marking{e, cfg.Marks}, Runtimes: runtimes, Keys: []sallyport.Secret{key}, Slots: cfg.Slots, Logger: log, Patience: 5 * time.Second}
+	rc := runner.Config{Executor: marking{e, cfg.Marks}, Runtimes: runtimes, Keys: []sallyport.Secret{key}, Slots: cfg.Slots, RequiredLayers: []sallyport.Layer{}, Logger: log, Patience: 5 * time.Second}
 	if cfg.Chain != nil {
 		private, err := x509.ParseECPrivateKey(cfg.Key)
 		if err != nil {

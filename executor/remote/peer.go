@@ -208,6 +208,7 @@ func (e *Executor) Health(ctx context.Context) []Health {
 			Slots: s.said.Slots, Used: s.said.Used,
 		}
 		if s.err != nil {
+			h.Layers, h.Features = []sallyport.Layer{}, []sallyport.Feature{}
 			h.Cause += ": " + short(s.err.Error())
 		}
 		list = append(list, h)

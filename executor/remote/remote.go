@@ -86,6 +86,17 @@ func (c Config) validate() ([]*url.URL, error) {
 	return bases, errors.Join(errs...)
 }
 
+// Interpreters are rows of an allow-list by the names that a runner of ours knows its interpreters by: python, bash, node.
+func Interpreters() []sallyport.Interpreter {
+	var rows []sallyport.Interpreter
+	for _, r := range []struct{ extension, runtime string }{
+		{"py", "python"}, {"sh", "bash"}, {"bash", "bash"}, {"js", "node"}, {"mjs", "node"}, {"cjs", "node"},
+	} {
+		rows = append(rows, sallyport.Interpreter{Extension: r.extension, Runtime: r.runtime, Program: r.runtime})
+	}
+	return rows
+}
+
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/client"
 	"github.com/sallyport-dev/sallyport/executor/bubblewrap"
+	"github.com/sallyport-dev/sallyport/executor/remote"
 	"github.com/sallyport-dev/sallyport/internal/config"
 )
 
@@ -130,11 +131,16 @@ func (*doctorCommand) askServer(ctx context.Context, a *app) (diagnosis, error) 
 
 func checkInterpreters(settings config.Settings) bubblewrap.Check {
 	check := bubblewrap.Check{Name: "interpreters", Result: bubblewrap.CheckPass}
-	allowed := settings.AllowList(bubblewrap.FindInterpreters())
+	elsewhere := settings.Executor == remote.Kind // then the programs are on the runners
+	found := bubblewrap.FindInterpreters()
+	if elsewhere {
+		found = remote.Interpreters()
+	}
+	allowed := settings.AllowList(found)
 	var extensions []string
 	for _, row := range allowed {
 		extensions = append(extensions, row.Extension)
-		if info, err := os.Stat(row.Program); err != nil || !info.Mode().IsRegular() {
+		if info, err := os.Stat(row.Program); !elsewhere && (err != nil || !info.Mode().IsRegular()) {
 			check.Result, check.Detail = bubblewrap.CheckFail, row.Program+" is not there"
 			check.Remedy = "install it, or take " + row.Extension + " out of the setting interpreters"
 			return check

@@ -41,6 +41,9 @@ type commands struct {
 	MCP    mcpCommand    `cmd:"" help:"Serve MCP on standard input and output." name:"mcp"`
 	Doctor doctorCommand `cmd:"" help:"Say what this machine can enforce, and how to mend what it cannot."`
 
+	Runner    runnerCommand    `cmd:"" help:"Take approved runs from servers and carry them out on this machine."`
+	Executors executorsCommand `cmd:"" help:"List the kinds of executor, what each provides, and its health."`
+
 	Validate  validateCommand   `cmd:"" help:"Say what is wrong with skills on this machine."`
 	Import    importCommand     `cmd:"" help:"Import skills from folders."`
 	Export    exportCommand     `cmd:"" help:"Write a skill's revision to an archive."`

@@ -2,13 +2,19 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
+	"os"
+	"strings"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/executor/all"
 	"github.com/sallyport-dev/sallyport/executor/bubblewrap"
+	"github.com/sallyport-dev/sallyport/executor/remote"
+	"github.com/sallyport-dev/sallyport/executor/unsafelocal"
 	"github.com/sallyport-dev/sallyport/internal/config"
 	"github.com/sallyport-dev/sallyport/server"
 )
@@ -20,13 +26,17 @@ func compose(settings config.Settings, logger *slog.Logger) (server.Config, sall
 		return server.Config{}, nil, err
 	}
 	return settings.Server(config.Parts{
-		Executor: executor, Found: bubblewrap.FindInterpreters(), Logger: logger, Version: Version(),
+		Executor: executor, Found: interpretersFor(executor), Logger: logger, Version: Version(),
 	}), executor, nil
 }
 
 // newExecutor makes the executor that the settings name. One that another was demanded instead of does not serve.
 func newExecutor(settings config.Settings, logger *slog.Logger) (sallyport.Executor, error) {
-	executor, err := all.New(settings.Executor, all.Config{Bubblewrap: bubblewrapConfig(settings, logger)})
+	cfg, err := executorConfig(settings, logger)
+	if err != nil {
+		return nil, err
+	}
+	executor, err := all.New(settings.Executor, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +49,104 @@ func newExecutor(settings config.Settings, logger *slog.Logger) (sallyport.Execu
 
 func bubblewrapConfig(settings config.Settings, logger *slog.Logger) bubblewrap.Config {
 	return bubblewrap.Config{Program: settings.Bubblewrap, StateDir: settings.StateDir, Logger: logger}
+}
+
+// executorConfig describes every kind of executor as the settings say.
+func executorConfig(settings config.Settings, logger *slog.Logger) (all.Config, error) {
+	runners, err := remoteConfig(settings, logger)
+	return all.Config{
+		Bubblewrap: bubblewrapConfig(settings, logger), Remote: runners,
+		UnsafeLocal: unsafelocal.Config{AcceptNoIsolation: settings.Accepts(config.RiskUnsafeLocal)},
+	}, err
+}
+
+// remoteConfig reads the files that the settings of the executor remote name.
+func remoteConfig(settings config.Settings, logger *slog.Logger) (remote.Config, error) {
+	from := settings.Remote
+	cfg := remote.Config{Runners: from.Runners, Layers: from.Layers, Features: from.Features, Logger: logger}
+	if from.KeyFile != "" {
+		keys, err := readKeys("remote.key_file", from.KeyFile)
+		if err != nil {
+			return cfg, err
+		}
+		if len(keys) != 1 {
+			return cfg, invalid("remote.key_file: %s holds %d keys, want one", from.KeyFile, len(keys))
+		}
+		cfg.Key = keys[0]
+	}
+	if from.CA == "" && from.Cert == "" {
+		return cfg, nil
+	}
+	cfg.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	if from.CA != "" {
+		pool, err := authorities("remote.ca", from.CA)
+		if err != nil {
+			return cfg, err
+		}
+		cfg.TLS.RootCAs = pool
+	}
+	if from.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(from.Cert, from.Key)
+		if err != nil {
+			return cfg, invalid("remote.cert: the certificate and key cannot be used: %v", err)
+		}
+		cfg.TLS.Certificates = []tls.Certificate{pair}
+	}
+	return cfg, nil
+}
+
+// maxKeyFile bounds a file of keys or certificates.
+const maxKeyFile = 1 << 20
+
+// readKeys reads bearer keys, one a line; lines that are empty or begin with # say nothing.
+func readKeys(setting, path string) ([]sallyport.Secret, error) {
+	data, err := readBounded(setting, path)
+	if err != nil {
+		return nil, err
+	}
+	var keys []sallyport.Secret
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			keys = append(keys, sallyport.Secret(line))
+		}
+	}
+	return keys, nil
+}
+
+func authorities(setting, path string) (*x509.CertPool, error) {
+	data, err := readBounded(setting, path)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, invalid("%s: %s holds no certificate in PEM", setting, path)
+	}
+	return pool, nil
+}
+
+func readBounded(setting, path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && (!info.Mode().IsRegular() || info.Size() > maxKeyFile) {
+		err = errors.New("it is no ordinary file")
+	}
+	if err != nil {
+		return nil, invalid("%s: %s cannot be read: %v", setting, path, err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, invalid("%s: %s cannot be read: %v", setting, path, err)
+	}
+	return data, nil
+}
+
+// interpretersFor are the rows that the word auto stands for: this host's programs, or, where scripts run elsewhere, the
+// names that every runner of ours knows them by.
+func interpretersFor(executor sallyport.Executor) []sallyport.Interpreter {
+	if executor.Kind() == remote.Kind {
+		return remote.Interpreters()
+	}
+	return bubblewrap.FindInterpreters()
 }
 
 // closeExecutor ends an executor that has something to end.

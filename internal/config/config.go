@@ -47,6 +47,8 @@ type Risk string
 const (
 	// RiskInsecureListen is listening beyond loopback without TLS.
 	RiskInsecureListen Risk = "insecure-listen"
+	// RiskUnsafeLocal is running scripts without any isolation, as whoever started the server.
+	RiskUnsafeLocal Risk = "unsafe-local"
 	// RiskUnprovenSandbox is serving beyond loopback while the sandbox cannot enforce every layer.
 	RiskUnprovenSandbox Risk = "unproven-sandbox"
 )
@@ -74,6 +76,9 @@ type Settings struct {
 	Executor, RequiredExecutor string
 	// Bubblewrap is the path of the bwrap program; empty searches for it.
 	Bubblewrap string
+	// Remote is for the executor remote, Runner for this machine as a runner.
+	Remote RemoteSettings
+	Runner RunnerSettings
 
 	Limits                                      sallyport.Limits
 	MaxTimeout, Grace                           time.Duration
@@ -139,6 +144,7 @@ func (s Settings) Resolve() (Settings, error) {
 	}
 	if s.MaxTimeout != 0 && s.Limits.Timeout > s.MaxTimeout {
 		fault("limits.timeout: is over limits.max_timeout")
+	s.executorFaults(fault)
 	}
 	if s.SlotsTotal != 0 && s.SlotsPerTenant > s.SlotsTotal {
 		fault("slots.per_tenant: is over slots.total")

@@ -27,9 +27,12 @@ func interpreters(target *map[string]string, values map[string]string) error {
 		if !plainExtension(extension) {
 			return fmt.Errorf("want an extension of lower-case letters and digits without its dot, got %s", quote(extension))
 		}
-		var path string
-		if err := program(&path, values[extension]); err != nil {
-			return fmt.Errorf("%s: %w", extension, err)
+		// Whether a runtime's name will do is known when the executor is.
+		path := values[extension]
+		if !runtimeWord(path) {
+			if err := program(&path, path); err != nil {
+				return fmt.Errorf("%s: %w", extension, err)
+			}
 		}
 		list[extension] = path
 	}
@@ -71,6 +74,9 @@ func (s Settings) AllowList(found []sallyport.Interpreter) []sallyport.Interpret
 // runtimeName is what an execution reports: python, bash and node for their usual extensions, else the program's name
 // without its version.
 func runtimeName(extension, path string) string {
+	if !filepath.IsAbs(path) {
+		return path // a runtime's own name
+	}
 	switch extension {
 	case "py":
 		return "python"

@@ -84,6 +84,15 @@ interpreters:
 executor: bubblewrap
 required_executor: container
 bubblewrap: /usr/bin/bwrap
+runner:
+  listen: 10.0.0.1:8788
+  key_file: /r.keys
+  cert: /r.pem
+  key: /r.key
+  client_ca: /ca.pem
+  slots: 3
+  cache: 1MiB
+  runtimes: {python-3.12: /usr/bin/python3.12}
 limits:
   timeout: 10s
   max_timeout: 2m
@@ -114,6 +123,10 @@ log: {level: debug, format: json}
 		Interpreters: map[string]string{"py": "/usr/bin/python3", "rb": "/usr/bin/ruby3.1"},
 		Executor:     "bubblewrap", RequiredExecutor: "container",
 		Bubblewrap: "/usr/bin/bwrap",
+		Runner: config.RunnerSettings{
+			Listen: "10.0.0.1:8788", KeyFile: "/r.keys", Cert: "/r.pem", Key: "/r.key", ClientCA: "/ca.pem", Slots: 3, CacheBytes: 1 << 20,
+			Runtimes: map[string]string{"python-3.12": "/usr/bin/python3.12"},
+		},
 		Limits: sallyport.Limits{
 			Timeout: 10 * time.Second, MemoryBytes: 256 << 20, Processes: 32, CPUMillis: 500, ScratchBytes: 8 << 20,
 			OutputBytes: 1024, ArtifactBytes: 1 << 30, ArtifactFiles: 4,
@@ -131,39 +144,50 @@ log: {level: debug, format: json}
 func TestFileFaults(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ yaml, want string }{
-		"unknown":            {"listen: 127.0.0.1:1\nlisten_on: x\n", `server.yaml:2: there is no setting "listen_on"`},
-		"misspelled":         {"limits:\n  timeot: 3s\n", `server.yaml:2: there is no setting "limits.timeot"; did you mean limits.timeout?`},
-		"unknown group":      {"a:\n  b: 1\n", `server.yaml:1: there is no setting "a"`},
-		"wrong case":         {"Listen: x\n", `there is no setting "Listen"; did you mean listen?`},
-		"twice":              {"scripts_enabled: true\nscripts_enabled: false\n", "2"},
-		"twice, dotted":      {"limits: {timeout: 3s}\nlimits.timeout: 4s\n", "server.yaml:2: limits.timeout: is set on line 1 already"},
-		"bad duration":       {"limits:\n  timeout: soon\n", `server.yaml:2: limits.timeout: want a duration such as 30s or 1m, got "soon"`},
-		"bare number":        {"limits: {timeout: 30}\n", `want a duration`},
-		"negative":           {"queue: {wait: -3s}\n", `want a duration`},
-		"bad size":           {"limits: {memory: 1XB}\n", `limits.memory: want a size`},
-		"zero size":          {"limits: {memory: 0}\n", `limits.memory: want a size`},
-		"size too large":     {"limits: {memory: 99999999GiB}\n", `limits.memory: want a size`},
-		"zero count":         {"slots: {total: 0}\n", `slots.total: want a whole number`},
-		"yes is not true":    {"scripts_enabled: yes\n", `scripts_enabled: want true or false, got "yes"`},
-		"bad word":           {"isolation: none\n", `isolation: want enforce or degrade, got "none"`},
-		"bad executor":       {"executor: Bubble/wrap\n", `executor: want a name in lower-case letters`},
-		"bad risk":           {"accept: [anything]\n", `accept: want insecure-listen or unproven-sandbox`},
-		"relative program":   {"interpreters: {py: python3}\n", `interpreters: py: want an absolute path, got "python3"`},
-		"bad extension":      {"interpreters: {.py: /usr/bin/python3}\n", `want an extension of lower-case letters`},
-		"interpreters word":  {"interpreters: all\n", `want auto or a map`},
-		"list for a word":    {"listen: [a, b]\n", `listen: want host:port`},
-		"word for a group":   {"limits: 3\n", `there is no setting "limits"`},
-		"alias":              {"tls: &a {cert: x, key: y}\nlog: *a\n", `anchors and aliases are not used here`},
-		"list of maps":       {"accept: [{a: b}]\n", `want plain values in the list on line 1`},
-		"two documents":      {"log: {level: info}\n---\nscripts_enabled: true\n", "server.yaml: want one document"},
-		"not a map":          {"- a\n", `server.yaml:1: want settings such as`},
-		"not yaml":           {"a: [1\n", `server.yaml: `},
-		"tls without key":    {"tls: {cert: /c.pem}\n", "tls.cert and tls.key go together"},
-		"dev beyond":         {"profile: dev\nlisten: 0.0.0.0:80\n", "dev serves loopback only"},
-		"no port":            {"listen: localhost\n", "listen: want host:port"},
-		"timeout over top":   {"limits: {timeout: 90s, max_timeout: 60s}\n", "limits.timeout: is over limits.max_timeout"},
-		"tenant over total":  {"slots: {total: 2, per_tenant: 3}\n", "slots.per_tenant: is over slots.total"},
-		"two faults at once": {"listen: x\ntls: {key: k}\n", "want host:port, got \"x\"; tls:"},
+		"unknown":             {"listen: 127.0.0.1:1\nlisten_on: x\n", `server.yaml:2: there is no setting "listen_on"`},
+		"misspelled":          {"limits:\n  timeot: 3s\n", `server.yaml:2: there is no setting "limits.timeot"; did you mean limits.timeout?`},
+		"unknown group":       {"a:\n  b: 1\n", `server.yaml:1: there is no setting "a"`},
+		"wrong case":          {"Listen: x\n", `there is no setting "Listen"; did you mean listen?`},
+		"twice":               {"scripts_enabled: true\nscripts_enabled: false\n", "2"},
+		"twice, dotted":       {"limits: {timeout: 3s}\nlimits.timeout: 4s\n", "server.yaml:2: limits.timeout: is set on line 1 already"},
+		"bad duration":        {"limits:\n  timeout: soon\n", `server.yaml:2: limits.timeout: want a duration such as 30s or 1m, got "soon"`},
+		"bare number":         {"limits: {timeout: 30}\n", `want a duration`},
+		"negative":            {"queue: {wait: -3s}\n", `want a duration`},
+		"bad size":            {"limits: {memory: 1XB}\n", `limits.memory: want a size`},
+		"zero size":           {"limits: {memory: 0}\n", `limits.memory: want a size`},
+		"size too large":      {"limits: {memory: 99999999GiB}\n", `limits.memory: want a size`},
+		"zero count":          {"slots: {total: 0}\n", `slots.total: want a whole number`},
+		"yes is not true":     {"scripts_enabled: yes\n", `scripts_enabled: want true or false, got "yes"`},
+		"bad word":            {"isolation: none\n", `isolation: want enforce or degrade, got "none"`},
+		"bad executor":        {"executor: Bubble/wrap\n", `executor: want a name in lower-case letters`},
+		"bad risk":            {"accept: [anything]\n", `accept: want insecure-listen or unproven-sandbox`},
+		"relative program":    {"interpreters: {py: python3}\n", `interpreters: py: want an absolute path, got "python3"`},
+		"bad extension":       {"interpreters: {.py: /usr/bin/python3}\n", `want an extension of lower-case letters`},
+		"interpreters word":   {"interpreters: all\n", `want auto or a map`},
+		"list for a word":     {"listen: [a, b]\n", `listen: want host:port`},
+		"word for a group":    {"limits: 3\n", `there is no setting "limits"`},
+		"alias":               {"tls: &a {cert: x, key: y}\nlog: *a\n", `anchors and aliases are not used here`},
+		"list of maps":        {"accept: [{a: b}]\n", `want plain values in the list on line 1`},
+		"two documents":       {"log: {level: info}\n---\nscripts_enabled: true\n", "server.yaml: want one document"},
+		"not a map":           {"- a\n", `server.yaml:1: want settings such as`},
+		"not yaml":            {"a: [1\n", `server.yaml: `},
+		"tls without key":     {"tls: {cert: /c.pem}\n", "tls.cert and tls.key go together"},
+		"dev beyond":          {"profile: dev\nlisten: 0.0.0.0:80\n", "dev serves loopback only"},
+		"no port":             {"listen: localhost\n", "listen: want host:port"},
+		"timeout over top":    {"limits: {timeout: 90s, max_timeout: 60s}\n", "limits.timeout: is over limits.max_timeout"},
+		"tenant over total":   {"slots: {total: 2, per_tenant: 3}\n", "slots.per_tenant: is over slots.total"},
+		"unsafe, one setting": {"executor: unsafelocal\n", "accept that by name with accept: unsafe-local"},
+		"remote, no runners":  {"executor: remote\n", "set remote.runners"},
+		"runners, not remote": {"remote: {runners: [https://a]}\n", "the executor is not remote"},
+		"runner is no URL":    {"executor: remote\nremote: {runners: [a:1]}\n", `remote.runners: want a URL such as https://host:8788, got "a:1"`},
+		"provides nonsense":   {"remote: {provides: [moat]}\n", `remote.provides: want layers and features out of user_namespace`},
+		"remote cert alone":   {"executor: remote\nremote: {runners: [https://a], cert: /c}\n", "remote.cert and remote.key go together"},
+		"runner cert alone":   {"runner: {cert: /c}\n", "runner.cert and runner.key go together"},
+		"runner CA alone":     {"runner: {client_ca: /c}\n", "runner.client_ca: needs runner.cert"},
+		"runtimes are a word": {"runner: {runtimes: all}\n", `runner.runtimes: want a map of name to program, got "all"`},
+		"runtime's bad name":  {"runner: {runtimes: {../x: /usr/bin/x}}\n", `want a runtime's name such as python-3.12`},
+		"runtime not a path":  {"runner: {runtimes: {x: y}}\n", `x: want an absolute path, got "y"`},
+		"two faults at once":  {"listen: x\ntls: {key: k}\n", "want host:port, got \"x\"; tls:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -175,6 +199,66 @@ func TestFileFaults(t *testing.T) {
 				t.Errorf("message: got %q, want it to contain %q", got, test.want)
 			}
 		})
+	}
+}
+
+// With runners, the allow-list may name runtimes, and says them as they are.
+func TestRemote(t *testing.T) {
+	t.Parallel()
+	s, err := load(t, `
+executor: remote
+interpreters: {py: python-3.12, sh: /bin/bash}
+remote:
+  runners: ["https://a:1", "https://b:1"]
+  key_file: /k
+  ca: /ca.pem
+  cert: /c.pem
+  key: /c.key
+  provides: [argv, network_isolation]
+`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.RemoteSettings{
+		Runners: []string{"https://a:1", "https://b:1"}, KeyFile: "/k", CA: "/ca.pem", Cert: "/c.pem", Key: "/c.key",
+		Layers: []sallyport.Layer{sallyport.LayerNetworkIsolation}, Features: []sallyport.Feature{sallyport.FeatureArgv},
+	}
+	if diff := cmp.Diff(want, s.Remote); diff != "" {
+		t.Errorf("remote (-want +got):\n%s", diff)
+	}
+	rows := []sallyport.Interpreter{
+		{Extension: "py", Runtime: "python-3.12", Program: "python-3.12"}, {Extension: "sh", Runtime: "bash", Program: "/bin/bash"},
+	}
+	if diff := cmp.Diff(rows, s.AllowList(nil)); diff != "" {
+		t.Errorf("allow-list (-want +got):\n%s", diff)
+	}
+}
+
+// A runner knows its interpreters by program and by runtime, and what it was told a name means.
+func TestRunnerRuntimes(t *testing.T) {
+	t.Parallel()
+	s, err := load(t, "runner: {runtimes: {python-3.12: /opt/bin/python3.12}}\ninterpreters: {py: /usr/bin/python3}\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := sallyport.Interpreter{Extension: "py", Runtime: "python", Program: "/usr/bin/python3"}
+	want := map[string]sallyport.Interpreter{
+		"/usr/bin/python3": row, "python": row, "python-3.12": {Runtime: "python", Program: "/opt/bin/python3.12"},
+	}
+	if diff := cmp.Diff(want, s.RunnerRuntimes(nil)); diff != "" {
+		t.Errorf("runtimes (-want +got):\n%s", diff)
+	}
+}
+
+// Scripts run without isolation only where two settings say so, and then no layer is asked for.
+func TestUnsafeLocal(t *testing.T) {
+	t.Parallel()
+	s, err := load(t, "executor: unsafelocal\naccept: [unsafe-local]\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if layers := s.Server(config.Parts{}).RequiredLayers; layers == nil || len(layers) != 0 {
+		t.Errorf("required layers: got %v", layers)
 	}
 }
 

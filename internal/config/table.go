@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -79,7 +80,8 @@ func table() []setting {
 		{
 			key: "accept", form: "list of risks", zero: "none",
 			doc: "Risks accepted by name. insecure-listen: serve beyond loopback without TLS. unproven-sandbox: serve " +
-				"beyond loopback although the sandbox cannot enforce every layer.",
+				"beyond loopback although the sandbox cannot enforce every layer. unsafe-local: run scripts without isolation, with " +
+				"the executor unsafelocal.",
 			list: func(s *Settings, v []string) error { return risks(&s.Accept, v) },
 		},
 		{
@@ -94,15 +96,17 @@ func table() []setting {
 			text: func(s *Settings, v string) error { return oneOf(&s.Isolation, v, IsolationEnforce, IsolationDegrade) },
 		},
 		{
-			key: "interpreters", form: "map of extension to program, or auto", zero: "by the profile",
+			key: "interpreters", form: "map of extension to program or runtime, or auto", zero: "by the profile",
 			doc: "The allow-list. A script whose extension is not in it never runs. The word auto stands for " +
-				"every interpreter found on the host: python3, bash and node.",
+				"every interpreter found on the host: python3, bash and node. With the executor remote the name of a runtime, such as " +
+				"python-3.12, may stand for a program.",
 			text:  func(s *Settings, v string) error { return autoInterpreters(&s.Interpreters, v) },
 			pairs: func(s *Settings, v map[string]string) error { return interpreters(&s.Interpreters, v) },
 		},
 		{
 			key: "executor", form: "kind", zero: "bubblewrap",
-			doc:  "What carries out scripts.",
+			doc: "What carries out scripts: bubblewrap on this host, remote on runners, or, for development alone, unsafelocal " +
+				"without isolation. See `sallyport executors`.",
 			text: func(s *Settings, v string) error { return word(&s.Executor, v) },
 		},
 		{
@@ -110,6 +114,80 @@ func table() []setting {
 			doc: "Stops the start when any other executor would serve, so that a forgotten setting does not quietly run " +
 				"scripts on this host.",
 			text: func(s *Settings, v string) error { return word(&s.RequiredExecutor, v) },
+		},
+		{
+			key: "remote.runners", form: "list of URLs", zero: "none",
+			doc: "The runners, for the executor remote: https://host:port each, or http on loopback. The least loaded one that is " +
+				"healthy gets a run; none is asked again once a run may have begun.",
+			list: func(s *Settings, v []string) error { return urls(&s.Remote.Runners, v) },
+		},
+		{
+			key: "remote.key_file", form: "file", zero: "none",
+			doc:  "Holds the bearer key that the runners ask for.",
+			text: func(s *Settings, v string) error { return folder(&s.Remote.KeyFile, v) },
+		},
+		{
+			key: "remote.ca", form: "file", zero: "those of the system",
+			doc:  "The PEM certificates of the authorities that the runners' certificates must come from.",
+			text: func(s *Settings, v string) error { return folder(&s.Remote.CA, v) },
+		},
+		{
+			key: "remote.cert", form: "file", zero: "none",
+			doc:  "The PEM certificate chain to show to the runners.",
+			text: func(s *Settings, v string) error { return folder(&s.Remote.Cert, v) },
+		},
+		{
+			key: "remote.key", form: "file", zero: "none",
+			doc:  "The PEM private key that goes with remote.cert.",
+			text: func(s *Settings, v string) error { return folder(&s.Remote.Key, v) },
+		},
+		{
+			key: "remote.provides", form: "list of layers and features", zero: "none",
+			doc: "What a runner provides that declares nothing about itself, because it knows POST /runs only: layers that it " +
+				"enforces, such as network_isolation, and features, such as argv. A runner that declares something is believed.",
+			list: func(s *Settings, v []string) error { return provides(&s.Remote, v) },
+		},
+		{
+			key: "runner.listen", form: "host:port", zero: DefaultRunnerListen,
+			doc:  "The address that `sallyport runner` takes work on. Beyond loopback it needs runner.cert and runner.key.",
+			text: func(s *Settings, v string) error { s.Runner.Listen = v; return nil },
+		},
+		{
+			key: "runner.key_file", form: "file", zero: "none",
+			doc:  "Holds the bearer keys, one a line, that servers may send work with. Without it runner.client_ca is needed.",
+			text: func(s *Settings, v string) error { return folder(&s.Runner.KeyFile, v) },
+		},
+		{
+			key: "runner.cert", form: "file", zero: "none",
+			doc:  "The PEM certificate chain that the runner serves TLS with.",
+			text: func(s *Settings, v string) error { return folder(&s.Runner.Cert, v) },
+		},
+		{
+			key: "runner.key", form: "file", zero: "none",
+			doc:  "The PEM private key that goes with runner.cert.",
+			text: func(s *Settings, v string) error { return folder(&s.Runner.Key, v) },
+		},
+		{
+			key: "runner.client_ca", form: "file", zero: "none",
+			doc:  "The PEM certificates of the authorities whose certificates a server must show.",
+			text: func(s *Settings, v string) error { return folder(&s.Runner.ClientCA, v) },
+		},
+		{
+			key: "runner.slots", form: "count", zero: "the larger of 8 and 4 x CPUs",
+			doc:  "Runs at the same time on the runner.",
+			text: func(s *Settings, v string) error { return count(&s.Runner.Slots, v) },
+		},
+		{
+			key: "runner.cache", form: "size", zero: "256MiB",
+			doc:  "The revisions that the runner keeps in memory.",
+			text: func(s *Settings, v string) error { return size(&s.Runner.CacheBytes, v) },
+		},
+		{
+			key: "runner.runtimes", form: "map of name to program", zero: "none",
+			doc: "What the names of runtimes that servers ask for mean on this machine, besides the rows of interpreters. A " +
+				"server says `interpreters: {py: python-3.12}` and the runner says what that is.",
+			text:  func(_ *Settings, v string) error { return errors.New("want a map of name to program, got " + quote(v)) },
+			pairs: func(s *Settings, v map[string]string) error { return runtimes(&s.Runner.Runtimes, v) },
 		},
 		{
 			key: "bubblewrap", form: "file", zero: "bwrap on the system's path",

@@ -54,11 +54,22 @@ func word(target *string, value string) error {
 	return nil
 }
 
+// urls accepts a list of base URLs; the executor looks at each more closely.
+func urls(target *[]string, values []string) error {
+	for _, value := range values {
+		if !strings.HasPrefix(value, "https://") && !strings.HasPrefix(value, "http://") {
+			return fmt.Errorf("want a URL such as https://host:8788, got %s", quote(value))
+		}
+	}
+	*target = values
+	return nil
+}
+
 func risks(target *[]Risk, values []string) error {
 	var accepted []Risk
 	for _, value := range values {
 		var risk Risk
-		if err := oneOf(&risk, value, RiskInsecureListen, RiskUnprovenSandbox); err != nil {
+		if err := oneOf(&risk, value, RiskInsecureListen, RiskUnprovenSandbox, RiskUnsafeLocal); err != nil {
 			return err
 		}
 		accepted = append(accepted, risk)
