@@ -22,6 +22,7 @@ type Limits struct {
 const (
 	DefaultTimeout       = 30 * time.Second
 	MinTimeout           = time.Second
+	MinMemoryBytes       = 16 << 20 // what an interpreter needs to begin
 	MaxTimeout           = 60 * time.Second
 	DefaultGrace         = 5 * time.Second
 	DefaultOutputBytes   = 256 << 10

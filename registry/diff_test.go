@@ -92,7 +92,7 @@ func TestDiffOfFrontmatterAndSettings(t *testing.T) {
 	}
 	ref, ids := history(t, b,
 		[]registry.File{header("license: MIT\nmetadata: {author: a, n: 1.0}\n"), file("scripts/a.py", "1"), file("scripts/c.py", "1"), file("sallyport.yaml", "scripts: {scripts/a.py: {secrets: [A]}}\n")},
-		[]registry.File{header("metadata: {author: b, n: 1.0, deep: {x: [1]}}\nversion: 2\n"), file("scripts/a.py", "1"), file("scripts/b.sh", "1"), file("sallyport.yaml", "scripts: {scripts/a.py: {input: flags, limits: {memory_bytes: 5000000}}}\n")},
+		[]registry.File{header("metadata: {author: b, n: 1.0, deep: {x: [1]}}\nversion: 2\n"), file("scripts/a.py", "1"), file("scripts/b.sh", "1"), file("sallyport.yaml", "scripts: {scripts/a.py: {input: flags, limits: {memory_bytes: 50000000}}}\n")},
 	)
 	d := compare(t, b, ref, ids[0], ids[1])
 	show := func(fields []registry.FieldDiff) []string {
@@ -108,7 +108,7 @@ func TestDiffOfFrontmatterAndSettings(t *testing.T) {
 		t.Errorf("frontmatter (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{
-		`changed scripts/a.py input: "stdin" -> "flags"`, `added scripts/a.py limits:  -> {"memory_bytes":5000000}`, `removed scripts/a.py secrets: ["A"] -> `,
+		`changed scripts/a.py input: "stdin" -> "flags"`, `added scripts/a.py limits:  -> {"memory_bytes":50000000}`, `removed scripts/a.py secrets: ["A"] -> `,
 		`added scripts/b.sh input:  -> "stdin"`, `added scripts/b.sh runtime:  -> "bash"`, `removed scripts/c.py input: "stdin" -> `, `removed scripts/c.py runtime: "python" -> `,
 	}, show(d.Settings)); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)

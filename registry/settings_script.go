@@ -115,6 +115,8 @@ func (p *settingsParser) limits(v yamlValue) sallyport.Limits {
 		switch {
 		case item.kind != yamlNumber || err != nil || value <= 0:
 			p.add(ProblemSettings, line, "the limit %s is not a whole number above zero", key)
+		case field == &out.MemoryBytes && value < sallyport.MinMemoryBytes:
+			p.add(ProblemSettings, line, "the limit memory_bytes is below %d, which an interpreter needs to begin", sallyport.MinMemoryBytes)
 		case field != nil:
 			*field = value
 		case out.Timeout != 0:

@@ -27,7 +27,7 @@ scripts:
     input: flags
     input_schema: {type: object, properties: {n: {type: integer, maximum: 1e3}}, additionalProperties: false}
     argv: {type: array, maxItems: 2}
-    limits: {timeout_seconds: 5, memory_bytes: 1000000, processes: 3, cpu_millis: 500, scratch_bytes: 1, output_bytes: 2, artifact_bytes: 3, artifact_files: 4}
+    limits: {timeout_seconds: 5, memory_bytes: 20000000, processes: 3, cpu_millis: 500, scratch_bytes: 1, output_bytes: 2, artifact_bytes: 3, artifact_files: 4}
     secrets: [B_KEY, A_KEY]
   scripts/b.py: {input: none, input_schema: schemas/in.json, argv: free, limits: {timeout_ms: 1500}}
   scripts/c.py: {input_schema: schemas/in.yaml, argv: none}
@@ -47,7 +47,7 @@ scripts:
 			Runtime: "python-3.12", Input: sallyport.InputFlags, Argv: json.RawMessage(`{"type":"array","maxItems":2}`),
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","maximum":1e3}},"additionalProperties":false}`),
 			Limits: sallyport.Limits{
-				Timeout: 5 * time.Second, MemoryBytes: 1000000, Processes: 3, CPUMillis: 500, ScratchBytes: 1, OutputBytes: 2,
+				Timeout: 5 * time.Second, MemoryBytes: 20000000, Processes: 3, CPUMillis: 500, ScratchBytes: 1, OutputBytes: 2,
 				ArtifactBytes: 3, ArtifactFiles: 4,
 			},
 			Secrets: []string{"A_KEY", "B_KEY"},
@@ -110,6 +110,7 @@ func TestSettingsRefusals(t *testing.T) {
 		"argv a list":           {"scripts:\n  a.py:\n    argv: [a]", "SETTINGS_INVALID", 3, "argv"},
 		"limits a number":       {"scripts:\n  a.py:\n    limits: 3", "SETTINGS_INVALID", 3, "limits"},
 		"unknown limit":         {"scripts:\n  a.py:\n    limits:\n      memory: 3", "SETTINGS_INVALID", 4, "memory_bytes"},
+		"too little memory":     {"scripts:\n  a.py:\n    limits: {memory_bytes: 16777215}", "SETTINGS_INVALID", 3, "memory_bytes"},
 		"limit zero":            {"scripts:\n  a.py:\n    limits: {processes: 0}", "SETTINGS_INVALID", 3, "processes"},
 		"limit negative":        {"scripts:\n  a.py:\n    limits: {processes: -1}", "SETTINGS_INVALID", 3, "processes"},
 		"limit a fraction":      {"scripts:\n  a.py:\n    limits: {processes: 1.5}", "SETTINGS_INVALID", 3, "whole"},

@@ -11,7 +11,7 @@ import (
 )
 
 // minMemoryBytes is what the sandbox itself and the smallest interpreter need; less could only ever end in a kill.
-const minMemoryBytes = 16 << 20
+const minMemoryBytes = sallyport.MinMemoryBytes
 
 // newSpec turns a request into a run. Gates have looked at all of it; what would be wrong here is checked again, because
 // behind this point there is only the kernel.
