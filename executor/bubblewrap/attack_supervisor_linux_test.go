@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -224,5 +225,41 @@ func TestAttackLayersAreNamed(t *testing.T) {
 	want, _ := json.Marshal(sallyport.Isolation{Executor: bubblewrap.Kind, Layers: c.Layers, Missing: c.Missing})
 	if string(got) != string(want) || len(r.Isolation.Layers) == 0 {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// Reports 59, 61, 68 and 94: hosts that refuse a step of bubblewrap. Nothing runs, its own words are the reason, and the
+// remedy is for that step.
+func TestAttackHostsThatRefuse(t *testing.T) {
+	t.Parallel()
+	for said, remedy := range map[string]string{
+		"bwrap: Failed to make / slave: Permission denied":                   "",
+		"bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted":       "user namespaces",
+		"bwrap: Can't mount proc on /newroot/proc: Operation not permitted":  "/proc",
+		"bwrap: No permissions to create new namespace":                      "user namespaces",
+		"bwrap: Creating new namespace failed: No space left on device":      "user",
+		"bwrap: setting up uid map: Permission denied":                       "user namespaces",
+		"bwrap: Can't mkdir /newroot/dev: Read-only file system":             "",
+		"bwrap: Unable to set up system call filtering as requested: Failed": "",
+	} {
+		t.Run(said, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(openDir(t, -1), "bwrap")
+			if err := os.WriteFile(path, []byte("#!/bin/sh\necho \""+said+"\" >&2\nexit 1\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chmod(path, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			e := newExecutor(t, bubblewrap.Config{Program: path})
+			c := e.Capabilities(t.Context())
+			if c.Available || len(c.Layers) != 0 || !strings.Contains(c.Reason, said) || !strings.Contains(c.Remedy, remedy) || c.Remedy == "" {
+				t.Errorf("got %+v, want the remedy %q", c, remedy)
+			}
+			r, err := e.Execute(t.Context(), request("bash", "/bin/bash", "echo never\n"))
+			if !sallyport.IsNotStarted(err) || sallyport.CodeOf(err) != sallyport.CodeSandboxUnavailable || len(r.Stdout) != 0 {
+				t.Errorf("execute: %v, %s", err, told(r))
+			}
+		})
 	}
 }
