@@ -142,9 +142,9 @@ func (s Settings) Resolve() (Settings, error) {
 	if s.Profile == ProfileDev && !s.Loopback() {
 		fault("profile: dev serves loopback only; listen on 127.0.0.1 or use the profile production")
 	}
+	s.executorFaults(fault)
 	if s.MaxTimeout != 0 && s.Limits.Timeout > s.MaxTimeout {
 		fault("limits.timeout: is over limits.max_timeout")
-	s.executorFaults(fault)
 	}
 	if s.SlotsTotal != 0 && s.SlotsPerTenant > s.SlotsTotal {
 		fault("slots.per_tenant: is over slots.total")
