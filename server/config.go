@@ -115,6 +115,7 @@ func (c Config) validate() error {
 	}
 	require(c.MaxTimeout == 0 || c.MaxTimeout >= sallyport.MinTimeout, "MaxTimeout is under one second")
 	require(c.Limits.Timeout == 0 || c.Limits.Timeout >= sallyport.MinTimeout, "Limits.Timeout is under one second")
+	require(c.Limits.MemoryBytes == 0 || c.Limits.MemoryBytes >= sallyport.MinMemoryBytes, "Limits.MemoryBytes is under 16 MiB, which an interpreter needs to begin")
 	require(c.SlotsTotal == 0 || c.SlotsPerTenant <= c.SlotsTotal, "SlotsPerTenant is over SlotsTotal")
 	for _, row := range c.Interpreters {
 		require(row.Extension != "" && row.Program != "" && row.Runtime != "", "an interpreter lacks its extension, runtime or program")
