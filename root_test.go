@@ -278,3 +278,30 @@ func ExampleFlags() {
 	fmt.Println(flags)
 	// Output: [--verbose --limit 10 -- in.csv]
 }
+
+// A refusal for a time says for how long, in its sentence and in milliseconds, and never nothing.
+func TestRateLimited(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]struct {
+		ms    int64
+		shown string
+	}{
+		0:                        {1, "100ms"},
+		1500 * time.Microsecond:  {2, "100ms"},
+		300 * time.Millisecond:   {300, "300ms"},
+		20 * time.Second:         {20_000, "20s"},
+		90001 * time.Millisecond: {90_001, "1m31s"},
+	} {
+		err := sallyport.RateLimited("op", "the tenant has used it", after, map[string]any{"quota": "x"})
+		public := sallyport.Public(err)
+		if public.Details["retry_after_ms"] != want.ms || public.Details["quota"] != "x" || public.Message != "the tenant has used it; try again in "+want.shown {
+			t.Errorf("%s: got %+v", after, public)
+		}
+		if wait, ok := sallyport.RetryAfter(err); !ok || wait != time.Duration(want.ms)*time.Millisecond {
+			t.Errorf("%s: RetryAfter is %s, %v", after, wait, ok)
+		}
+	}
+	if _, ok := sallyport.RetryAfter(&sallyport.Error{Code: sallyport.CodeInternal, Details: map[string]any{"retry_after_ms": int64(1)}}); ok {
+		t.Error("an internal error says when to come back")
+	}
+}

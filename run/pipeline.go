@@ -25,6 +25,11 @@ func (s *Service) Run(ctx context.Context, p sallyport.Principal, req Request) (
 	if refusal := s.admit(ctx, candidate); refusal != nil {
 		return sallyport.Execution{}, s.refuse(ctx, candidate, refusal.Gate, refusal.Err())
 	}
+	spent, err := s.quotas.admit(candidate)
+	if err != nil {
+		return sallyport.Execution{}, s.refuse(ctx, candidate, "", err)
+	}
+	defer func() { spent(execution) }()
 	execution, err = s.begin(ctx, candidate, req)
 	if err != nil {
 		return sallyport.Execution{}, s.refuse(ctx, candidate, "", err)

@@ -31,6 +31,7 @@ type Config struct {
 	// QueueLength and QueueWait bound the wait for a slot; zero means the defaults of the root package.
 	QueueLength int
 	QueueWait   time.Duration
+	Quotas      Quotas
 	// Mask hides secrets in a JSON value, by key name. Nil hides the whole value.
 	Mask     func(json.RawMessage) json.RawMessage
 	Observer Observer         // nil observes nothing
@@ -98,6 +99,7 @@ func fill(l sallyport.Limits) sallyport.Limits {
 type Service struct {
 	cfg        Config
 	slots      *slots
+	quotas     *quotas
 	background sync.WaitGroup // executor calls and start records; see Close
 	closing    chan struct{}  // closed by Close
 	closeOnce  sync.Once
@@ -118,6 +120,7 @@ func New(cfg Config) *Service {
 	return &Service{
 		cfg:     cfg,
 		slots:   newSlots(cfg.SlotsTotal, cfg.SlotsPerTenant, cfg.QueueLength, cfg.QueueWait),
+		quotas:  newQuotas(cfg.Quotas),
 		active:  map[sallyport.ExecutionID]activeRun{},
 		closing: make(chan struct{}),
 	}

@@ -46,6 +46,8 @@ type Config struct {
 	// QueueLength and QueueWait bound waiting for a slot; zero means the defaults of the root package.
 	QueueLength int
 	QueueWait   time.Duration
+	// Quotas bound use over time; the zero value bounds nothing.
+	Quotas Quotas
 	// PublishRequiresClean refuses to publish revisions with findings, unless a reviewer overrides it with a reason.
 	PublishRequiresClean bool
 	// FindingExclusions are path patterns whose findings are set aside and counted: paths, patterns such as tests/*.py, or
@@ -111,6 +113,9 @@ func (c Config) validate() error {
 		"Limits.ScratchBytes": c.Limits.ScratchBytes, "Limits.OutputBytes": c.Limits.OutputBytes,
 		"Limits.ArtifactBytes": c.Limits.ArtifactBytes, "Limits.ArtifactFiles": c.Limits.ArtifactFiles,
 	} {
+		require(value >= 0, name+" is negative")
+	}
+	for name, value := range c.Quotas.fields() {
 		require(value >= 0, name+" is negative")
 	}
 	require(c.MaxTimeout == 0 || c.MaxTimeout >= sallyport.MinTimeout, "MaxTimeout is under one second")

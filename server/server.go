@@ -121,7 +121,7 @@ func (s *Server) services() error {
 	s.runs = run.New(run.Config{
 		Skills: s.registry, Grants: s.store, Ledger: s.store, Gates: slices.Concat(standard, cfg.Gates), Executor: cfg.Executor,
 		Limits: cfg.Limits, MaxTimeout: cfg.MaxTimeout, Grace: cfg.Grace, SlotsTotal: cfg.SlotsTotal,
-		SlotsPerTenant: cfg.SlotsPerTenant, QueueLength: cfg.QueueLength, QueueWait: cfg.QueueWait,
+		SlotsPerTenant: cfg.SlotsPerTenant, QueueLength: cfg.QueueLength, QueueWait: cfg.QueueWait, Quotas: cfg.Quotas.run(),
 		Mask: audit.Mask, Observer: s.telemetry, Logger: cfg.Logger, Now: cfg.Now,
 	})
 	return nil
@@ -155,17 +155,16 @@ func (s *Server) surfaces() error {
 	operator := Operator()
 	local := who
 	local.Fixed = &operator
-	s.local = s.handler(local)
+	s.local = s.handler(auth.New(local))
 	if s.cfg.LoopbackPrincipal {
 		p := Loopback()
 		who.Loopback = &p
 	}
-	s.network = s.handler(who)
+	s.network = s.handler(newLimiter(auth.New(who), s.cfg.Quotas))
 	return nil
 }
 
-func (s *Server) handler(who auth.Config) http.Handler {
-	authenticator := auth.New(who)
+func (s *Server) handler(authenticator httpapi.Authenticator) http.Handler {
 	return httpapi.New(httpapi.Config{
 		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Audit: s.audit, Runs: s.runs, Ready: s.ready,
 		Resource: s.cfg.resource(), Metrics: s.telemetry.Handler(), MCP: s.mcp.Handler(authenticator.Principal), MaxBodyBytes: s.cfg.MaxBodyBytes,

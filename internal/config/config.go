@@ -85,6 +85,8 @@ type Settings struct {
 	MaxArguments, MaxScript, MaxBody, MaxImport int64
 	SlotsTotal, SlotsPerTenant, QueueLength     int
 	QueueWait                                   time.Duration
+	// Quotas bound use over time. Quotas.Failures is 0 for what the profile says and below for no bound.
+	Quotas server.Quotas
 	// OIDC lists authorization servers; PublicURL is this server's own name for them.
 	OIDC      []server.Issuer
 	PublicURL string

@@ -34,6 +34,7 @@ func (s Settings) Server(parts Parts) server.Config {
 		SlotsPerTenant:       s.SlotsPerTenant,
 		QueueLength:          s.QueueLength,
 		QueueWait:            s.QueueWait,
+		Quotas:               s.quotas(),
 		PublishRequiresClean: s.PublishRequiresClean != nil && *s.PublishRequiresClean,
 		URLImport:            s.URLImport != nil && *s.URLImport,
 		URLImportPrivate:     s.URLImportPrivate != nil && *s.URLImportPrivate,

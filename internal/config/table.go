@@ -285,6 +285,62 @@ func table() []setting {
 			text: func(s *Settings, v string) error { return duration(&s.QueueWait, v) },
 		},
 		{
+			key: "quotas.tenant.requests_per_second", form: "count", zero: "no bound",
+			doc:  "Requests over the network by one tenant in a second. What is over it is refused with RATE_LIMITED, 429 and Retry-After.",
+			text: func(s *Settings, v string) error { return count(&s.Quotas.Tenant.RequestsPerSecond, v) },
+		},
+		{
+			key: "quotas.tenant.runs_per_minute", form: "count", zero: "no bound",
+			doc:  "Runs of one tenant in a minute.",
+			text: func(s *Settings, v string) error { return count(&s.Quotas.Tenant.RunsPerMinute, v) },
+		},
+		{
+			key: "quotas.tenant.runs_per_day", form: "count", zero: "no bound",
+			doc:  "Runs of one tenant in a day, counted since the server started.",
+			text: func(s *Settings, v string) error { return count(&s.Quotas.Tenant.RunsPerDay, v) },
+		},
+		{
+			key: "quotas.tenant.cpu_seconds_per_day", form: "count", zero: "no bound",
+			doc:  "CPU time of the runs of one tenant in a day, counted since the server started. A run begins while anything is left.",
+			text: func(s *Settings, v string) error { return count(&s.Quotas.Tenant.CPUSecondsPerDay, v) },
+		},
+		{
+			key: "quotas.principal.requests_per_second", form: "count", zero: "no bound",
+			doc:  "Requests over the network by one principal in a second. What is over it is refused with RATE_LIMITED, 429 and Retry-After.",
+			text: func(s *Settings, v string) error { return count(&s.Quotas.Principal.RequestsPerSecond, v) },
+		},
+		{
+			key: "quotas.principal.runs_per_minute", form: "count", zero: "no bound",
+			doc:  "Runs of one principal in a minute.",
+			text: func(s *Settings, v string) error { return count(&s.Quotas.Principal.RunsPerMinute, v) },
+		},
+		{
+			key: "quotas.principal.runs_per_day", form: "count", zero: "no bound",
+			doc:  "Runs of one principal in a day, counted since the server started.",
+			text: func(s *Settings, v string) error { return count(&s.Quotas.Principal.RunsPerDay, v) },
+		},
+		{
+			key: "quotas.principal.cpu_seconds_per_day", form: "count", zero: "no bound",
+			doc:  "CPU time of the runs of one principal in a day, counted since the server started. A run begins while anything is left.",
+			text: func(s *Settings, v string) error { return count(&s.Quotas.Principal.CPUSecondsPerDay, v) },
+		},
+		{
+			key: "quotas.principal.concurrent_runs", form: "count", zero: "no bound",
+			doc:  "Runs of one principal at the same time, waiting ones too. For a tenant there is slots.per_tenant.",
+			text: func(s *Settings, v string) error { return count(&s.Quotas.Principal.ConcurrentRuns, v) },
+		},
+		{
+			key: "quotas.failures", form: "count, or none", zero: "20 in the profile production, none in dev",
+			doc: "How often the same script with the same content may fail in a row for one principal before its next run is refused: " +
+				"an agent that calls a broken script again and again is told to mend it.",
+			text: func(s *Settings, v string) error { return countOrNone(&s.Quotas.Failures, v) },
+		},
+		{
+			key: "quotas.failure_window", form: "duration", zero: "10m0s",
+			doc:  "How long after its last failure a script that was refused by quotas.failures may be called again.",
+			text: func(s *Settings, v string) error { return duration(&s.Quotas.FailureWindow, v) },
+		},
+		{
 			key: "publish_requires_clean", form: "true or false", zero: "false",
 			doc: "Whether only revisions are published in which the static rules find nothing but notes (findings.md). A reviewer " +
 				"with grants:write can override it with a reason, which is audited.",

@@ -204,7 +204,7 @@ func refused(c *call, err error) answer {
 func refusalText(err error) string {
 	public := sallyport.Public(err)
 	text := string(public.Code) + ": " + strings.TrimSuffix(public.Message, ".") + "."
-	if public.Retry == sallyport.CanRetry {
+	if _, said := sallyport.RetryAfter(err); public.Retry == sallyport.CanRetry && !said {
 		text += " The same call may succeed later."
 	}
 	return text

@@ -135,6 +135,9 @@ func (a *API) challenge(w http.ResponseWriter, r *http.Request, who sallyport.Pr
 // deny answers with err, in the form of the protocol and with our public error as its data.
 func (a *API) deny(w http.ResponseWriter, id json.RawMessage, err error) {
 	public := sallyport.Public(err)
+	if public.Code == sallyport.CodeRateLimited {
+		w.Header().Set("Retry-After", reply.RetryAfter(err))
+	}
 	write(w, reply.HTTPStatus(err), &mcpwire.Error{
 		ID: id, Code: mcpwire.CodeTransport, Message: string(public.Code) + ": " + public.Message, Data: public,
 	})

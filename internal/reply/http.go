@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/sallyport-dev/sallyport"
 )
@@ -68,7 +69,7 @@ func WriteProblemStatus(w http.ResponseWriter, status int, kind, requestID strin
 	}
 	if problem.Error.Retry == sallyport.CanRetry && problem.Status >= http.StatusTooManyRequests &&
 		problem.Status != StatusClientClosedRequest {
-		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Retry-After", RetryAfter(err))
 	}
 	if problem.Status < http.StatusBadRequest {
 		// An outcome is no problem: the request succeeded.
@@ -83,6 +84,15 @@ func WriteProblemStatus(w http.ResponseWriter, status int, kind, requestID strin
 		}
 	}
 	return write(w, MediaProblem, problem.Status, body)
+}
+
+// RetryAfter is the Retry-After header that goes with err: whole seconds, rounded up, and one when err says nothing about it.
+func RetryAfter(err error) string {
+	wait, ok := sallyport.RetryAfter(err)
+	if !ok {
+		return "1"
+	}
+	return strconv.FormatInt(int64(max(1, (wait+time.Second-1)/time.Second)), 10)
 }
 
 func write(w http.ResponseWriter, media string, status int, body []byte) error {
