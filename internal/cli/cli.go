@@ -63,13 +63,7 @@ func Main(ctx context.Context, process Process) int {
 
 // parse reads the command line into grammar and returns the command that it names.
 func (a *app) parse(grammar *commands, args []string) (chosen, error) {
-	parser, err := kong.New(grammar,
-		kong.Name("sallyport"),
-		kong.Description(description),
-		kong.NoDefaultHelp(),
-		kong.Writers(a.stdout, a.stderr),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100, NoExpandSubcommands: true}),
-	)
+	parser, err := a.parser(grammar)
 	if err != nil {
 		return chosen{}, err
 	}
@@ -95,6 +89,16 @@ func (a *app) parse(grammar *commands, args []string) (chosen, error) {
 		return chosen{}, errors.New("which command? see " + selected.FullPath() + " --help")
 	}
 	return chosen{named}, nil
+}
+
+func (a *app) parser(grammar *commands) (*kong.Kong, error) {
+	return kong.New(grammar,
+		kong.Name("sallyport"),
+		kong.Description(description),
+		kong.NoDefaultHelp(),
+		kong.Writers(a.stdout, a.stderr),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100, NoExpandSubcommands: true}),
+	)
 }
 
 // chosen is the command that a command line names.

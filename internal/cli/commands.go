@@ -44,15 +44,16 @@ type commands struct {
 	Runner    runnerCommand    `cmd:"" help:"Take approved runs from servers and carry them out on this machine."`
 	Executors executorsCommand `cmd:"" help:"List the kinds of executor, what each provides, and its health."`
 
-	Validate  validateCommand   `cmd:"" help:"Say what is wrong with skills on this machine."`
-	Import    importCommand     `cmd:"" help:"Import skills from folders."`
-	Export    exportCommand     `cmd:"" help:"Write a skill's revision to an archive."`
-	Skill     skillCommands     `cmd:"" help:"List, show, publish and archive skills."`
-	Grant     grantCommands     `cmd:"" help:"Issue, list and revoke grants."`
-	Run       runCommand        `cmd:"" help:"Run a script of a skill."`
-	Explain   explainCommand    `cmd:"" help:"Say whether a script would run, and what would open the gate that refuses."`
-	Execution executionCommands `cmd:"" help:"Look at what ran."`
-	Audit     auditCommands     `cmd:"" help:"Read and verify the audit trail."`
-	Key       keyCommands       `cmd:"" help:"Create, list and revoke API keys."`
-	Version   versionCommand    `cmd:"" help:"Print the version."`
+	Validate   validateCommand   `cmd:"" help:"Say what is wrong with skills on this machine."`
+	Import     importCommand     `cmd:"" help:"Import skills from folders."`
+	Export     exportCommand     `cmd:"" help:"Write a skill's revision to an archive."`
+	Skill      skillCommands     `cmd:"" help:"List, show, publish and archive skills."`
+	Grant      grantCommands     `cmd:"" help:"Issue, list and revoke grants."`
+	Run        runCommand        `cmd:"" help:"Run a script of a skill."`
+	Explain    explainCommand    `cmd:"" help:"Say whether a script would run, and what would open the gate that refuses."`
+	Execution  executionCommands `cmd:"" help:"Look at what ran."`
+	Audit      auditCommands     `cmd:"" help:"Read and verify the audit trail."`
+	Key        keyCommands       `cmd:"" help:"Create, list and revoke API keys."`
+	Completion completionCommand `cmd:"" help:"Print the completion script of a shell."`
+	Version    versionCommand    `cmd:"" help:"Print the version."`
 }
