@@ -117,7 +117,7 @@ func (r *report) artifact(path string, size uint64) error {
 	if plain := sallyport.CheckPath(path) == nil; plain {
 		r.artifacts = append(r.artifacts, sallyport.ArtifactFile{Path: path, Content: content})
 	} else {
-		r.note(fmt.Sprintf("%q: the name is not a plain path", path))
+		r.note(about(path, "the name is not a plain path"))
 	}
 	return nil
 }
@@ -128,7 +128,16 @@ func (r *report) skipped(path string, reason uint32) {
 		r.note("SKILL_OUTPUT: " + skipReason(reason))
 		return
 	}
-	r.note(fmt.Sprintf("%q: %s", path, skipReason(reason)))
+	r.note(about(path, skipReason(reason)))
+}
+
+// about says reason of path. A long path is cut here, where the reason can be spared.
+func about(path, reason string) string {
+	const most = 100 // four times as many once quoted
+	if len(path) > most {
+		return fmt.Sprintf("%q...: %s", strings.ToValidUTF8(path[:most], ""), reason)
+	}
+	return fmt.Sprintf("%q: %s", path, reason)
 }
 
 // note keeps a bounded number of notes; PID 1 stops naming files earlier.
