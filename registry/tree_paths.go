@@ -23,7 +23,7 @@ type sourceFile struct {
 }
 
 // OpenPaths opens folders, SKILL.md files and archives. A bad path is INVALID_ARGUMENT, an archive with a path that leaves it
-// UNSAFE_PATH.
+// UNSAFE_PATH, and one that unpacks to too much REQUEST_TOO_LARGE.
 func OpenPaths(ctx context.Context, paths []string) (*PathsTree, error) {
 	sources, err := openSources(ctx, paths)
 	if err != nil {

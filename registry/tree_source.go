@@ -88,6 +88,9 @@ func openSource(name string) (source, error) {
 			Message: strconv.Quote(shorten(name)) + ": " + why, Err: err,
 		}
 	}
+	if name == "" { // a variable that was not set; the current folder is what nobody meant
+		return source{}, refuse("the path is empty", nil)
+	}
 	absolute, err := filepath.Abs(name)
 	if err != nil {
 		return source{}, refuse("the path cannot be resolved", err)
@@ -116,7 +119,10 @@ func openSource(name string) (source, error) {
 		if errors.Is(err, errNoSource) {
 			return source{}, refuse(errNoSource.Error(), nil)
 		}
-		return source{}, refuse(sallyport.Public(err).Message, err)
+		public := sallyport.Public(err) // with its own code: a bomb is too large here as it is over HTTP
+		return source{}, &sallyport.Error{
+			Op: "registry.upload", Code: public.Code, Message: strconv.Quote(shorten(name)) + ": " + public.Message, Err: err,
+		}
 	}
 	return s, nil
 }
