@@ -5,6 +5,8 @@ OUT    := $(CURDIR)/out
 GO     ?= go
 PKG    ?= ./...
 FUZZTIME ?= 20s
+STORM  ?= 10m
+RUNS   ?= 10000
 
 # The developer tools, pinned here and nowhere else, and built into bin/: hundreds of requirements of a linter do not belong
 # into the module graph of a library's users.
@@ -16,7 +18,7 @@ GOTESTSUM     := $(BIN)/gotestsum-$(GOTESTSUM_VERSION)
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo install test test-go conformance check format lint vet archtest docs helper deps \
-	generate fuzz bench install-tools clean FORCE
+	generate fuzz bench storm soak release install-tools clean FORCE
 
 ## help: list the targets
 help:
@@ -94,6 +96,18 @@ fuzz:
 ## bench: run the benchmarks of PKG
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem $(PKG)
+
+## storm: attack the sandbox with many hostile runs at once for STORM, and report what a benign tenant waited
+storm:
+	$(GO) test -count=1 -run '^TestStorm$$' -v -timeout 24h ./executor/bubblewrap -storm $(STORM)
+
+## soak: make RUNS runs of every kind and report processes, groups, folders, mounts, descriptors and memory before and after
+soak:
+	$(GO) test -count=1 -run '^TestSoak$$' -v -timeout 24h ./executor/bubblewrap -soak $(RUNS)
+
+## release: build the archives of HEAD for amd64 and arm64 and their checksums into out/release, twice, and compare
+release:
+	@scripts/release.sh --check
 
 ## install-tools: build the pinned developer tools into bin/
 install-tools: $(GOLANGCI_LINT) $(GOTESTSUM)
