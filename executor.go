@@ -89,6 +89,9 @@ type Capabilities struct {
 	Layers   []Layer   `json:"layers"`
 	Missing  []Layer   `json:"missing,omitempty"` // layers it would provide on a better host
 	Features []Feature `json:"features"`
+	// Plan and Profile are those of [Isolation], as the next run will have them.
+	Plan    string `json:"plan,omitempty"`
+	Profile string `json:"profile,omitempty"`
 }
 
 // ExecRequest is one approved run. Every gate already passed. The executor must not modify or retain it.

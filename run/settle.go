@@ -28,7 +28,9 @@ func settle(e *sallyport.Execution, r sallyport.Result, limits sallyport.Limits)
 	e.ProcessLimitHits = max(r.Usage.ProcessLimitHits, 0)
 	if r.Isolation.Executor != "" {
 		e.Isolation = r.Isolation
-		e.Isolation.Notes = boundNotes(r.Isolation.Notes)
+		if len(r.Isolation.Notes) > 0 {
+			e.Isolation.Notes = boundNotes(r.Isolation.Notes)
+		}
 	}
 	if e.Isolation.Layers == nil {
 		e.Isolation.Layers = []sallyport.Layer{}

@@ -222,7 +222,7 @@ func TestAttackLayersAreNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, _ := json.Marshal(r.Isolation)
-	want, _ := json.Marshal(sallyport.Isolation{Executor: bubblewrap.Kind, Layers: c.Layers, Missing: c.Missing})
+	want, _ := json.Marshal(sallyport.Isolation{Executor: bubblewrap.Kind, Layers: c.Layers, Missing: c.Missing, Plan: c.Plan, Profile: c.Profile})
 	if string(got) != string(want) || len(r.Isolation.Layers) == 0 {
 		t.Errorf("got %s, want %s", got, want)
 	}

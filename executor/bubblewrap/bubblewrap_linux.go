@@ -46,7 +46,7 @@ type Executor struct {
 // dead instances with the same StateDir left. Close releases what it holds.
 func New(cfg Config) (*Executor, error) {
 	if err := cfg.validateWithDefaults(); err != nil {
-		return nil, &sallyport.Error{Op: "bubblewrap.new", Code: sallyport.CodeInvalidArgument, Message: "the configuration of the bubblewrap executor is wrong", Err: err}
+		return nil, &sallyport.Error{Op: "bubblewrap.new", Code: sallyport.CodeInvalidArgument, Message: "the configuration of the bubblewrap executor is wrong: " + strings.ReplaceAll(err.Error(), "\n", "; "), Err: err}
 	}
 	cfg = cfg.withDefaults()
 	e := &Executor{cfg: cfg, log: cfg.Logger, groups: &groups{}, closing: make(chan struct{})}
@@ -80,7 +80,7 @@ func (e *Executor) prepare() (err error) {
 	if e.program, err = e.findBubblewrap(); err != nil {
 		return err
 	}
-	if e.static, err = newStatic(helperProgram, runtime.GOARCH); err != nil {
+	if e.static, err = newStatic(helperProgram, runtime.GOARCH, e.cfg.Profile); err != nil {
 		return err
 	}
 	undo = append(undo, e.static.close)
@@ -173,6 +173,7 @@ func (e *Executor) Execute(ctx context.Context, req sallyport.ExecRequest) (sall
 	if err != nil {
 		return sallyport.Result{}, sallyport.NotStarted(err)
 	}
+	s.plan = p.plan
 	o, err := e.run(ctx, s)
 	if err != nil {
 		return sallyport.Result{}, e.failure(ctx, o, err)

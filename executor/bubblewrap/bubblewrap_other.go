@@ -5,6 +5,7 @@ package bubblewrap
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/sallyport-dev/sallyport"
 )
@@ -17,7 +18,7 @@ const otherReason = "bubblewrap needs Linux on amd64 or arm64"
 // New returns an executor that refuses. It fails only for a Config that cannot be meant.
 func New(cfg Config) (*Executor, error) {
 	if err := cfg.validateWithDefaults(); err != nil {
-		return nil, &sallyport.Error{Op: "bubblewrap.new", Code: sallyport.CodeInvalidArgument, Message: "the configuration of the bubblewrap executor is wrong", Err: err}
+		return nil, &sallyport.Error{Op: "bubblewrap.new", Code: sallyport.CodeInvalidArgument, Message: "the configuration of the bubblewrap executor is wrong: " + strings.ReplaceAll(err.Error(), "\n", "; "), Err: err}
 	}
 	return &Executor{}, nil
 }

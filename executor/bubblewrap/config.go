@@ -19,6 +19,15 @@ const (
 	DefaultCacheBytes = 512 << 20
 )
 
+// The ways to build a sandbox.
+const (
+	// PlanUserNamespace starts bubblewrap under the run's uid, in a user namespace of its own.
+	PlanUserNamespace = "user_namespace"
+	// PlanRoot is for hosts where user namespaces are switched off: bubblewrap is started as root without one, and PID 1
+	// takes on the run's uid and drops every privilege before it reads anything of the run. It needs root.
+	PlanRoot = "root"
+)
+
 // Config describes the executor. The zero value is a working default.
 type Config struct {
 	// Program is the absolute path of bubblewrap; empty looks for bwrap in /usr/bin, /usr/local/bin and /bin.
@@ -31,6 +40,12 @@ type Config struct {
 	// time on the whole host: processes with overlapping ranges share it through locks in /run/sallyport. A uid that has
 	// an account is never used. Zero means the defaults.
 	FirstUID, UIDCount int
+	// Plan is how a sandbox is built, [PlanUserNamespace] or [PlanRoot]. Empty tries the first and takes the second, as root,
+	// where the host does not allow the first.
+	Plan string
+	// Profile names the list of system calls that scripts are denied, [ProfileDefault] or [ProfileStrict]. Empty means the
+	// default one.
+	Profile string
 	// CacheBytes bounds the materialised revisions; unused ones are evicted, oldest use first. Zero means 512 MiB.
 	CacheBytes int64
 	// Logger receives what an operator must know: leftovers, failed probes. Nil discards.
@@ -40,6 +55,9 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.FirstUID == 0 && c.UIDCount == 0 {
 		c.FirstUID, c.UIDCount = DefaultFirstUID, DefaultUIDCount
+	}
+	if c.Profile == "" {
+		c.Profile = ProfileDefault
 	}
 	if c.CacheBytes == 0 {
 		c.CacheBytes = DefaultCacheBytes
@@ -65,6 +83,12 @@ func (c Config) validateWithDefaults() error {
 	if c.FirstUID < 1000 || c.UIDCount < 1 || c.FirstUID > 1<<31-2-c.UIDCount ||
 		(c.FirstUID <= 65534 && c.FirstUID+c.UIDCount > 65534) {
 		errs = append(errs, fmt.Errorf("bubblewrap: uids %d..%d are not a range of ordinary uids", c.FirstUID, c.FirstUID+c.UIDCount-1))
+	}
+	if c.Profile != ProfileDefault && c.Profile != ProfileStrict {
+		errs = append(errs, fmt.Errorf("bubblewrap: there is no seccomp profile %q; use default or strict", c.Profile))
+	}
+	if c.Plan != "" && c.Plan != PlanUserNamespace && c.Plan != PlanRoot {
+		errs = append(errs, fmt.Errorf("bubblewrap: there is no plan %q; use user_namespace or root, or leave it empty", c.Plan))
 	}
 	if c.CacheBytes < 0 {
 		errs = append(errs, errors.New("bubblewrap: CacheBytes is negative"))

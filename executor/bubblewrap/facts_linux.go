@@ -85,6 +85,29 @@ func (f facts) filtered() bool {
 			func(name string) bool { return !f.refusedWith(name, unix.EPERM) })
 }
 
+// identityFault says what is wrong with the uid of the script: it must be the one of the plan, in every place where the
+// kernel keeps one, with no other group beside it, and never the host's root.
+func (f facts) identityFault(plan string, pool *uidPool) string {
+	uid, err := strconv.Atoi(f.one("uid"))
+	right := err == nil && uid == insideUID
+	if plan == PlanRoot {
+		right = err == nil && uid > 0 && pool != nil && pool.owns(uid) && f.status("Groups") == ""
+	}
+	all := strings.Join([]string{f.one("uid"), f.one("uid"), f.one("uid"), f.one("uid")}, " ")
+	for _, key := range []string{"Uid", "Gid"} {
+		right = right && strings.Join(strings.Fields(f.status(key)), " ") == all
+	}
+	if right {
+		return ""
+	}
+	return "the uid is " + f.one("uid") + ", in " + f.status("Uid") + " and " + f.status("Gid") + ", groups " + f.status("Groups")
+}
+
+// strict reports whether the strict profile is active.
+func (f facts) strict() bool {
+	return f.refusedWith("watch_files", unix.EPERM) && f.refusedWith("netlink_socket", unix.EAFNOSUPPORT)
+}
+
 // landlock is the version of Landlock that the kernel has, 0 for none that a run could use.
 func (f facts) landlock() int {
 	abi, err := strconv.Atoi(f.one("landlock"))
@@ -115,11 +138,12 @@ func (f facts) sized(s spec) bool {
 }
 
 // probeSpec is a run of the helper in one of its probe modes, under small limits.
-func probeSpec(mode string) spec {
+func probeSpec(mode, plan string) spec {
 	content := []byte("probe\n")
 	sum := sha256.Sum256(content)
 	return spec{
 		argv: []string{pathInit, mode},
+		plan: plan,
 		files: []sallyport.Component{{
 			Path: "probe.txt", Kind: sallyport.KindDocument, Content: content,
 			Size: int64(len(content)), SHA256: hex.EncodeToString(sum[:]),

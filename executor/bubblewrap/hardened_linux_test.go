@@ -45,6 +45,14 @@ func playHardened() int {
 		program = append(program, refuse(unix.SYS_LANDLOCK_CREATE_RULESET, uint32(unix.ENOSYS))...)
 	case "broken-landlock":
 		program = append(program, refuse(unix.SYS_LANDLOCK_RESTRICT_SELF, uint32(unix.EINVAL))...)
+	case "no-userns":
+		const newUser = 0x10000000
+		program = append(program,
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_CLONE, SkipTrue: 1},
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.SYS_UNSHARE, SkipTrue: 3},
+			bpf.LoadAbsolute{Off: 16, Size: 4},
+			bpf.JumpIf{Cond: bpf.JumpBitsNotSet, Val: newUser, SkipTrue: 1},
+			bpf.RetConstant{Val: 0x00050000 | uint32(unix.EPERM)})
 	default:
 		return 1
 	}

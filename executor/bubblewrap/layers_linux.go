@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,10 +23,12 @@ const probeRetry = 5 * time.Second
 type probed struct {
 	capabilities sallyport.Capabilities
 	facts        facts
+	plan         string
 }
 
 func (p *probed) isolation() sallyport.Isolation {
-	return sallyport.Isolation{Executor: Kind, Layers: p.capabilities.Layers, Missing: p.capabilities.Missing}
+	c := p.capabilities
+	return sallyport.Isolation{Executor: Kind, Layers: c.Layers, Missing: c.Missing, Plan: c.Plan, Profile: c.Profile}
 }
 
 // Capabilities says what a probe run found enforced. The probe is made at the first call and after a failed run; all
@@ -55,12 +56,31 @@ func (e *Executor) capabilities(ctx context.Context) *probed {
 	return e.probed
 }
 
-// probe makes one run whose script is the helper itself and judges what it saw.
+// probe finds the plan that works here: as root, where user namespaces are refused, the one without.
 func (e *Executor) probe(ctx context.Context) *probed {
 	if err := e.prepare(); err != nil {
 		return refused(err.Error(), nil)
 	}
-	s := probeSpec("facts")
+	if e.cfg.Plan != "" {
+		return e.try(ctx, e.cfg.Plan)
+	}
+	first := e.try(ctx, PlanUserNamespace)
+	if first.capabilities.Available || e.uids == nil {
+		return first
+	}
+	second := e.try(ctx, PlanRoot)
+	if second.capabilities.Available {
+		e.log.WarnContext(ctx, "runs have no user namespace of their own", "reason", first.capabilities.Reason)
+		return second
+	}
+	return first
+}
+
+var errNeedsRoot = errors.New("the plan root needs to be started as root")
+
+// try makes one run whose script is the helper itself and judges what it saw.
+func (e *Executor) try(ctx context.Context, plan string) *probed {
+	s := probeSpec("facts", plan)
 	o, err := e.run(ctx, s)
 	if err == nil {
 		var r sallyport.Result
@@ -77,7 +97,7 @@ func (e *Executor) probe(ctx context.Context) *probed {
 		return refused("inside the sandbox: "+strings.Join(faults, "; "), f)
 	}
 	c := sallyport.Capabilities{
-		Available: true, Layers: layers, Missing: missing,
+		Available: true, Layers: layers, Missing: missing, Plan: plan, Profile: e.cfg.Profile,
 		Features: []sallyport.Feature{
 			sallyport.FeatureArgv, sallyport.FeatureRevision, sallyport.FeatureFiles, sallyport.FeatureArtifacts,
 		},
@@ -85,13 +105,13 @@ func (e *Executor) probe(ctx context.Context) *probed {
 	if len(missing) > 0 {
 		c.Reason, c.Remedy = e.missingReason(missing)
 	}
-	return &probed{c, f}
+	return &probed{c, f, plan}
 }
 
 func refused(reason string, f facts) *probed {
 	return &probed{sallyport.Capabilities{
 		Reason: reason, Remedy: remedy(reason), Layers: []sallyport.Layer{}, Missing: knownLayers(), Features: []sallyport.Feature{},
-	}, f}
+	}, f, ""}
 }
 
 // withMonitorOutput adds what bubblewrap said to an error that came before the script did.
@@ -142,6 +162,9 @@ func (e *Executor) layers(f facts, s spec) (have, missing []sallyport.Layer, fau
 		sallyport.LayerScratchLimit:    f.sized(s),
 	}
 	for _, layer := range knownLayers() {
+		if layer == sallyport.LayerUserNamespace && s.plan == PlanRoot {
+			continue // the real uid of the run stands in for it
+		}
 		present, isOptional := optional[layer]
 		switch {
 		case isOptional && present, tests[layer]:
@@ -161,8 +184,11 @@ func (e *Executor) layers(f facts, s spec) (have, missing []sallyport.Layer, fau
 	case f.landlock() > 0:
 		faults = append(faults, "no "+string(sallyport.LayerLandlock)+", although the kernel has it")
 	}
-	if f.one("uid") != strconv.Itoa(insideUID) {
-		faults = append(faults, "the uid is "+f.one("uid"))
+	if e.cfg.Profile == ProfileStrict && !f.strict() {
+		faults = append(faults, "the profile is not the strict one")
+	}
+	if fault := f.identityFault(s.plan, e.uids); fault != "" {
+		faults = append(faults, fault)
 	}
 	if got := strings.Join(f["descriptor"], " "); got != "0 1 2" {
 		faults = append(faults, "open descriptors: "+got)

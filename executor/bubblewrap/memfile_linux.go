@@ -53,8 +53,8 @@ type staticFile struct {
 	content sharedFile
 }
 
-func newStatic(helper []byte, goarch string) (*static, error) {
-	filter, err := seccompFilter(goarch)
+func newStatic(helper []byte, goarch, profile string) (*static, error) {
+	filter, err := seccompFilter(goarch, profile)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func newStatic(helper []byte, goarch string) (*static, error) {
 		return nil, err
 	}
 	s.helper = sharedFile{program}
-	for path, text := range etcFiles() {
+	for path, text := range etcFiles(insideUID) {
 		content, err := memoryFile([]byte(text))
 		if err != nil {
 			return nil, errors.Join(err, s.close())

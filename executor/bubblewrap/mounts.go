@@ -2,6 +2,7 @@ package bubblewrap
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -28,20 +29,21 @@ func systemFiles() []string {
 	}
 }
 
-// etcFiles are the files of /etc that every sandbox gets in place of the host's.
-func etcFiles() map[string]string {
-	return map[string]string{ //nolint:gosec // G101: names of accounts, no secrets
-		"/etc/passwd":        "skill:x:1000:1000:skill:/home/skill:/bin/sh\nroot:x:0:0:root:/nonexistent:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
-		"/etc/group":         "skill:x:1000:\nroot:x:0:\nnogroup:x:65534:\n",
+// etcFiles are the files of /etc that every sandbox gets in place of the host's; uid is the script's.
+func etcFiles(uid int) map[string]string {
+	id := strconv.Itoa(uid)
+	return map[string]string{
+		"/etc/passwd":        "skill:x:" + id + ":" + id + ":skill:/home/skill:/bin/sh\nroot:x:0:0:root:/nonexistent:/usr/sbin/nologin\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n",
+		"/etc/group":         "skill:x:" + id + ":\nroot:x:0:\nnogroup:x:65534:\n",
 		"/etc/hosts":         "127.0.0.1 localhost sallyport\n::1 localhost\n",
 		"/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
 	}
 }
 
-// visibleInside reports whether a resolved path of the host is mounted in every sandbox.
-func visibleInside(path string) bool {
+// visibleInside reports whether a resolved file of the host is mounted in every sandbox.
+func visibleInside(file string) bool {
 	for _, dir := range systemDirs() {
-		if resolved, err := filepath.EvalSymlinks(dir); err == nil && strings.HasPrefix(path, resolved+"/") {
+		if resolved, err := filepath.EvalSymlinks(dir); err == nil && strings.HasPrefix(file, resolved+"/") {
 			return true
 		}
 	}
@@ -61,18 +63,26 @@ type dataFile struct {
 
 // options are the arguments of bubblewrap, in the order in which it acts on them. helperFD holds PID 1's program, etc the
 // made-up files of /etc and inputs the caller's files.
-func options(size sizes, helperFD int, etc, inputs []dataFile) []string {
+func options(plan string, size sizes, helperFD int, etc, inputs []dataFile) []string {
 	args := []string{
-		"--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup",
-		// No user namespace inside: it is the usual first step of a kernel exploit.
-		"--disable-userns",
-		"--uid", strconv.Itoa(insideUID), "--gid", strconv.Itoa(insideUID),
+		"--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup",
 		"--hostname", "sallyport",
 		"--as-pid-1",
 		// A second net only: PID 1 watches its control pipe and the group is killed in any case.
 		"--die-with-parent",
 		"--new-session",
 		"--cap-drop", "ALL",
+	}
+	if plan == PlanRoot {
+		// What PID 1 needs to stop being root, which is the first thing it does.
+		args = append(args, "--cap-add", "CAP_CHOWN", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETPCAP")
+	} else {
+		// No user namespace inside: it is the usual first step of a kernel exploit.
+		args = append(args, "--unshare-user", "--disable-userns", "--uid", strconv.Itoa(insideUID), "--gid", strconv.Itoa(insideUID))
+	}
+	// What bubblewrap makes on the way to something else is private to whoever started it, which can be root.
+	for _, dir := range []string{"/etc", "/etc/ssl", "/var", "/run", path.Dir(pathHome), path.Dir(pathCPUs)} {
+		args = append(args, "--dir", dir)
 	}
 	for _, dir := range systemDirs() {
 		info, err := os.Lstat(dir)

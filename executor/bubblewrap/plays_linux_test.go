@@ -99,7 +99,8 @@ func play(tb testing.TB, name string, uid int, cfg bubblewrap.Config, args ...st
 	encoded, err := json.Marshal(struct {
 		StateDir           string
 		FirstUID, UIDCount int
-	}{cfg.StateDir, cfg.FirstUID, cfg.UIDCount})
+		Plan               string
+	}{cfg.StateDir, cfg.FirstUID, cfg.UIDCount, cfg.Plan})
 	if err != nil {
 		tb.Fatal(err)
 	}

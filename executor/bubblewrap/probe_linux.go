@@ -29,10 +29,10 @@ func (e *Executor) Probe(ctx context.Context) []Check {
 	if !p.capabilities.Available {
 		return []Check{{Name: "sandbox", Result: CheckFail, Detail: p.capabilities.Reason, Remedy: p.capabilities.Remedy}}
 	}
-	checks := []Check{{Name: "sandbox", Result: CheckPass, Detail: e.program + " " + e.version(ctx)}}
+	checks := []Check{{Name: "sandbox", Result: CheckPass, Detail: e.program + " " + e.version(ctx) + ", plan " + p.plan + ", profile " + e.cfg.Profile}}
 	checks = append(checks, e.layerChecks(p)...)
-	checks = append(checks, factChecks(p.facts)...)
-	return append(checks, e.forcedChecks(ctx)...)
+	checks = append(checks, e.factChecks(p)...)
+	return append(checks, e.forcedChecks(ctx, p.plan)...)
 }
 
 // version is for people; what the program can do is seen by running it.
@@ -70,7 +70,8 @@ func (e *Executor) layerChecks(p *probed) []Check {
 }
 
 // factChecks shows what the probe run saw.
-func factChecks(f facts) []Check {
+func (e *Executor) factChecks(p *probed) []Check {
+	f := p.facts
 	check := func(name string, ok bool, detail string) Check {
 		if ok {
 			return Check{Name: name, Result: CheckPass, Detail: detail}
@@ -82,7 +83,7 @@ func factChecks(f facts) []Check {
 		return check(name, f.refusedWith(name, errnos...), "refused: "+unix.Errno(n).Error())
 	}
 	return []Check{
-		check("inside_uid", f.one("uid") == strconv.Itoa(insideUID), "uid "+f.one("uid")+", map "+strings.Join(strings.Fields(f.one("uid_map")), " ")),
+		check("inside_uid", f.identityFault(p.plan, e.uids) == "", "uid "+f.one("uid")+", map "+strings.Join(strings.Fields(f.one("uid_map")), " ")),
 		check("capabilities", f.withoutPrivileges(), "effective "+f.status("CapEff")+", bounding "+f.status("CapBnd")+", no_new_privs "+f.status("NoNewPrivs")),
 		check("seccomp_mode", f.status("Seccomp") == "2", "mode "+f.status("Seccomp")),
 		check("descriptors", strings.Join(f["descriptor"], " ") == "0 1 2", strings.Join(f["descriptor"], " ")),
@@ -110,11 +111,11 @@ func factChecks(f facts) []Check {
 }
 
 // forcedChecks drives runs into each limit and looks at what is reported, and at what is left.
-func (e *Executor) forcedChecks(ctx context.Context) []Check {
+func (e *Executor) forcedChecks(ctx context.Context, plan string) []Check {
 	var checks []Check
 	leftovers := 0
 	try := func(name, mode string, adjust func(*spec), judge func(sallyport.Result, time.Duration) (CheckResult, string)) {
-		s := probeSpec(mode)
+		s := probeSpec(mode, plan)
 		adjust(&s)
 		begin := time.Now()
 		o, err := e.run(ctx, s)

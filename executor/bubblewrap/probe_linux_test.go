@@ -12,7 +12,20 @@ import (
 // As root on a host with control groups everything is enforced. Elsewhere a layer may be missing, but nothing fails.
 func TestProbe(t *testing.T) {
 	t.Parallel()
-	e := newExecutor(t, bubblewrap.Config{})
+	probeAll(t, bubblewrap.Config{})
+}
+
+// The same holds for every plan and profile.
+func TestProbeOfEveryPlan(t *testing.T) {
+	t.Parallel()
+	requireRoot(t)
+	probeAll(t, bubblewrap.Config{Plan: bubblewrap.PlanUserNamespace, Profile: bubblewrap.ProfileStrict})
+	probeAll(t, bubblewrap.Config{Plan: bubblewrap.PlanRoot, Profile: bubblewrap.ProfileStrict})
+}
+
+func probeAll(t *testing.T, cfg bubblewrap.Config) {
+	t.Helper()
+	e := newExecutor(t, cfg)
 	seen := map[string]bool{}
 	for _, check := range e.Probe(t.Context()) {
 		if seen[check.Name] {

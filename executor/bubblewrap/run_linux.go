@@ -26,6 +26,7 @@ type spec struct {
 	stdin  []byte
 	files  []sallyport.Component
 	inputs []sallyport.InputFile
+	plan   string // how the sandbox is built
 	limits sallyport.Limits
 	grace  time.Duration
 }

@@ -2,24 +2,28 @@ package bubblewrap
 
 import (
 	"encoding/binary"
+	"flag"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/bpf"
 )
 
 const allowed = seccompAllow
 
 // decide runs the filter of arch over one system call.
-func decide(t *testing.T, arch architecture, audit uint32, number uint32, args ...uint64) uint32 {
+func decide(t *testing.T, arch architecture, profile string, audit uint32, number uint32, args ...uint64) uint32 {
 	t.Helper()
-	vm, err := bpf.NewVM(seccompProgram(arch))
+	vm, err := bpf.NewVM(seccompProgram(arch, profiles()[profile]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +92,7 @@ func TestSeccompDecisions(t *testing.T) {
 			t.Parallel()
 			for name, number := range map[string]int{"amd64": tt.amd64, "arm64": tt.arm64} {
 				arch := architectures()[name]
-				if got := decide(t, arch, arch.audit, uint32(number), tt.args...); got != tt.want {
+				if got := decide(t, arch, ProfileDefault, arch.audit, uint32(number), tt.args...); got != tt.want {
 					t.Errorf("%s: got %#x, want %#x", name, got, tt.want)
 				}
 			}
@@ -96,48 +100,134 @@ func TestSeccompDecisions(t *testing.T) {
 	}
 }
 
-// Every row is refused for at least one set of arguments, and a foreign architecture always dies.
+// What only the strict profile denies.
+func TestStrictDecisions(t *testing.T) {
+	t.Parallel()
+	const permission = seccompErrno | errnoPermission
+	for _, tt := range []struct {
+		name         string
+		amd64, arm64 int
+		args         []uint64
+		want         uint32
+	}{
+		{"locking a whole file", 73, 32, []uint64{3, 2}, permission},
+		{"asking who holds a lock", 72, 25, []uint64{3, 5}, permission},
+		{"asking who holds a lock, with high bits", 72, 25, []uint64{3, 1<<32 | 5}, permission},
+		{"taking a lock", 72, 25, []uint64{3, 6}, allowed},
+		{"duplicating a descriptor", 72, 25, []uint64{3, 0}, allowed},
+		{"taking a lease", 72, 25, []uint64{3, 1024}, permission},
+		{"watching a folder", 72, 25, []uint64{3, 1026}, permission},
+		{"watching files", 294, 26, nil, permission},
+		{"reading what is in memory only", 327, 286, []uint64{3, 0x1000, 1, 0, 0, 8}, seccompErrno | errnoNotSupported},
+		{"reading", 327, 286, []uint64{3, 0x1000, 1, 0, 0, 0}, allowed},
+		{"netlink route", 41, 198, []uint64{16, 3, 0}, seccompErrno | errnoNoFamily},
+		{"unix socket", 41, 198, []uint64{1, 1, 0}, allowed},
+		{"inet6 socket", 41, 198, []uint64{10, 1, 0}, allowed},
+		{"clone with a user namespace", 56, 220, []uint64{0x10000011}, permission},
+		{"execve", 59, 221, nil, allowed},
+	} {
+		for name, number := range map[string]int{"amd64": tt.amd64, "arm64": tt.arm64} {
+			arch := architectures()[name]
+			if got := decide(t, arch, ProfileStrict, arch.audit, uint32(number), tt.args...); got != tt.want {
+				t.Errorf("%s, %s: got %#x, want %#x", tt.name, name, got, tt.want)
+			}
+		}
+	}
+}
+
+// Every row is refused for at least one set of arguments, what the default profile refuses the strict one does too, and a
+// foreign architecture always dies.
 func TestSeccompRows(t *testing.T) {
 	t.Parallel()
 	for name, arch := range architectures() {
-		for _, d := range denials() {
-			number := arch.number(d)
-			if number < 0 {
-				continue
+		for profile, list := range profiles() {
+			for _, d := range list {
+				number := arch.number(d)
+				if number < 0 {
+					continue
+				}
+				refused := false
+				for _, arg := range []uint64{0, 0x10000000, 17, 4, 5, 8, 0x40000, 0x5412} {
+					got := decide(t, arch, profile, arch.audit, uint32(number), arg, arg, arg, arg, arg, arg)
+					refused = refused || got != allowed
+					if base := decide(t, arch, ProfileDefault, arch.audit, uint32(number), arg, arg, arg, arg, arg, arg); base != allowed && got == allowed {
+						t.Errorf("%s, %s: %s with %#x is allowed, and the default profile refuses it", name, profile, d.name, arg)
+					}
+				}
+				if !refused {
+					t.Errorf("%s, %s: %s is never refused", name, profile, d.name)
+				}
 			}
-			refused := false
-			for _, arg := range []uint64{0, 0x10000000, 17, 4, 0x40000, 0x5412} {
-				refused = refused || decide(t, arch, arch.audit, uint32(number), arg, arg, arg, arg) != allowed
-			}
-			if !refused {
-				t.Errorf("%s: %s is never refused", name, d.name)
-			}
-		}
-		for other, foreign := range map[string]uint32{"i386": 0x40000003, "arm": 0x40000028, "none": 0} {
-			if got := decide(t, arch, foreign, 39); got != seccompKillProcess {
-				t.Errorf("%s: a call of %s got %#x", name, other, got)
+			for other, foreign := range map[string]uint32{"i386": 0x40000003, "arm": 0x40000028, "none": 0} {
+				if got := decide(t, arch, profile, foreign, 39); got != seccompKillProcess {
+					t.Errorf("%s, %s: a call of %s got %#x", name, profile, other, got)
+				}
 			}
 		}
 	}
 	amd64 := architectures()["amd64"]
-	if got := decide(t, amd64, amd64.audit, 0x40000000|39); got != seccompErrno|errnoNoSystem {
-		t.Errorf("x32: got %#x", got)
+	for profile := range profiles() {
+		if got := decide(t, amd64, profile, amd64.audit, 0x40000000|39); got != seccompErrno|errnoNoSystem {
+			t.Errorf("%s: x32: got %#x", profile, got)
+		}
+	}
+}
+
+// profiles.md is made from the lists: go test -run TestProfilesDocument -update.
+func TestProfilesDocument(t *testing.T) {
+	t.Parallel()
+	var want strings.Builder
+	want.WriteString("# What scripts are denied\n\nEvery system call that is not listed is allowed. A call of another architecture kills the process with SIGSYS; " +
+		"calls of the x32 table, and calls newer than this list (above " + strconv.Itoa(lastKnownSystemCall) + "), are answered with ENOSYS. " +
+		"EPERM and the other words are what the call answers; the script may go on.\n\n" +
+		"| call | default | strict |\n|---|---|---|\n")
+	strict := profiles()[ProfileStrict]
+	for i, row := range strict {
+		base := "allowed"
+		if list := denials(); i < len(list) {
+			base = list[i].answer.text
+		}
+		fmt.Fprintf(&want, "| %s | %s | %s |\n", row.name, base, row.answer.text)
+	}
+	if *update {
+		writeDocument(t, "profiles.md", want.String())
+	}
+	got, err := os.ReadFile("profiles.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
+		t.Errorf("profiles.md is stale, run the test with -update (-want +got):\n%s", diff)
+	}
+}
+
+var update = flag.Bool("update", false, "write profiles.md anew")
+
+func writeDocument(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
 func TestSeccompFilterSize(t *testing.T) {
 	t.Parallel()
 	for name := range architectures() {
-		filter, err := seccompFilter(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(filter)%8 != 0 || len(filter) > filterMaxBytes {
-			t.Errorf("%s: %d bytes", name, len(filter))
+		for profile := range profiles() {
+			filter, err := seccompFilter(name, profile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(filter)%8 != 0 || len(filter) > filterMaxBytes {
+				t.Errorf("%s, %s: %d bytes", name, profile, len(filter))
+			}
 		}
 	}
-	if _, err := seccompFilter("riscv64"); err == nil {
+	if _, err := seccompFilter("riscv64", ProfileDefault); err == nil {
 		t.Error("an architecture without a list has a filter")
+	}
+	if _, err := seccompFilter("amd64", "lax"); err == nil {
+		t.Error("an unknown profile has a filter")
 	}
 }
 
@@ -157,7 +247,7 @@ func TestSeccompNumbers(t *testing.T) {
 		if newest > lastKnownSystemCall {
 			t.Errorf("%s: there are system calls up to %d that nobody judged; look at them, then raise lastKnownSystemCall", name, newest)
 		}
-		for _, d := range denials() {
+		for _, d := range profiles()[ProfileStrict] {
 			want, known := numbers[d.name]
 			if !known {
 				want = -1

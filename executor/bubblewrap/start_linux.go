@@ -106,8 +106,16 @@ func (a *active) data(files []*os.File) ([]*os.File, error) {
 		return nil, err
 	}
 	var etc, inputs []dataFile
+	own := map[string]string{}
+	if a.spec.plan == PlanRoot {
+		own = etcFiles(a.uid)
+	}
 	for _, f := range a.e.static.etc {
-		fd, err := add(f.content.reopen())
+		open := f.content.reopen
+		if text, ok := own[f.path]; ok {
+			open = func() (*os.File, error) { return memoryFile([]byte(text)) }
+		}
+		fd, err := add(open())
 		if err != nil {
 			return nil, err
 		}
@@ -125,7 +133,7 @@ func (a *active) data(files []*os.File) ([]*os.File, error) {
 		}
 		inputs = append(inputs, dataFile{fd, path.Join(pathInput, in.Name)})
 	}
-	args, err := memoryFile([]byte(strings.Join(options(a.sizes(), helperFD, etc, inputs), "\x00") + "\x00"))
+	args, err := memoryFile([]byte(strings.Join(options(a.spec.plan, a.sizes(), helperFD, etc, inputs), "\x00") + "\x00"))
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +154,10 @@ func (a *active) spawn(files []*os.File) error {
 		// As root a run has a uid of the pool, or it does not start: with our own, the host would be open to it.
 		return fmt.Errorf("%d is not a uid for runs", a.uid)
 	}
-	if a.uid >= 0 {
+	if a.spec.plan == PlanRoot && a.uid < 0 {
+		return errNeedsRoot
+	}
+	if a.uid >= 0 && a.spec.plan != PlanRoot {
 		attr.Sys.Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.uid)}
 	}
 	if a.group.lifeFD != nil {
@@ -190,6 +201,9 @@ func (a *active) config() config {
 		fsize: uint64(2 * max(size.skill, size.scratch, size.output)),
 		// PID 1 counts, and so does the monitor where both share a user namespace.
 		nproc: uint64(l.Processes + 2),
+	}
+	if a.spec.plan == PlanRoot {
+		c.runID = uint32(max(a.uid, 0))
 	}
 	if a.e.groups.has(controlPIDs) {
 		c.nproc += 64 // the group's limit must be the one that is met, because it is the one that counts

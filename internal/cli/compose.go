@@ -48,7 +48,9 @@ func newExecutor(settings config.Settings, logger *slog.Logger) (sallyport.Execu
 }
 
 func bubblewrapConfig(settings config.Settings, logger *slog.Logger) bubblewrap.Config {
-	return bubblewrap.Config{Program: settings.Bubblewrap, StateDir: settings.StateDir, Logger: logger}
+	return bubblewrap.Config{
+		Program: settings.Bubblewrap, StateDir: settings.StateDir, Profile: string(settings.SandboxProfile), Logger: logger,
+	}
 }
 
 // executorConfig describes every kind of executor as the settings say.

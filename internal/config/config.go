@@ -29,6 +29,15 @@ const (
 	ProfileProduction Profile = "production"
 )
 
+// SandboxProfile is a list of denied system calls, see executor/bubblewrap/profiles.md.
+type SandboxProfile string
+
+// The lists.
+const (
+	SandboxProfileDefault SandboxProfile = "default"
+	SandboxProfileStrict  SandboxProfile = "strict"
+)
+
 // Isolation is how much of the sandbox a run needs.
 type Isolation string
 
@@ -76,6 +85,8 @@ type Settings struct {
 	Executor, RequiredExecutor string
 	// Bubblewrap is the path of the bwrap program; empty searches for it.
 	Bubblewrap string
+	// SandboxProfile names the list of system calls that scripts are denied; empty means the default one.
+	SandboxProfile SandboxProfile
 	// Remote is for the executor remote, Runner for this machine as a runner.
 	Remote RemoteSettings
 	Runner RunnerSettings

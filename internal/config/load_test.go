@@ -84,6 +84,7 @@ interpreters:
 executor: bubblewrap
 required_executor: container
 bubblewrap: /usr/bin/bwrap
+sandbox_profile: strict
 runner:
   listen: 10.0.0.1:8788
   key_file: /r.keys
@@ -122,7 +123,7 @@ log: {level: debug, format: json}
 		Scripts: new(true), Isolation: config.IsolationDegrade,
 		Interpreters: map[string]string{"py": "/usr/bin/python3", "rb": "/usr/bin/ruby3.1"},
 		Executor:     "bubblewrap", RequiredExecutor: "container",
-		Bubblewrap: "/usr/bin/bwrap",
+		Bubblewrap: "/usr/bin/bwrap", SandboxProfile: config.SandboxProfileStrict,
 		Runner: config.RunnerSettings{
 			Listen: "10.0.0.1:8788", KeyFile: "/r.keys", Cert: "/r.pem", Key: "/r.key", ClientCA: "/ca.pem", Slots: 3, CacheBytes: 1 << 20,
 			Runtimes: map[string]string{"python-3.12": "/usr/bin/python3.12"},
@@ -158,6 +159,7 @@ func TestFileFaults(t *testing.T) {
 		"size too large":      {"limits: {memory: 99999999GiB}\n", `limits.memory: want a size`},
 		"zero count":          {"slots: {total: 0}\n", `slots.total: want a whole number`},
 		"yes is not true":     {"scripts_enabled: yes\n", `scripts_enabled: want true or false, got "yes"`},
+		"no such profile":     {"sandbox_profile: lax\n", `sandbox_profile: want default or strict, got "lax"`},
 		"bad word":            {"isolation: none\n", `isolation: want enforce or degrade, got "none"`},
 		"bad executor":        {"executor: Bubble/wrap\n", `executor: want a name in lower-case letters`},
 		"bad risk":            {"accept: [anything]\n", `accept: want insecure-listen or unproven-sandbox`},

@@ -195,6 +195,15 @@ func table() []setting {
 			text: func(s *Settings, v string) error { return program(&s.Bubblewrap, v) },
 		},
 		{
+			key: "sandbox_profile", form: "default or strict", zero: string(SandboxProfileDefault),
+			doc: "The system calls that bubblewrap denies to scripts. strict denies in addition what two runs could signal " +
+				"each other with through files of the host: flock, leases, watching files, the state of the page cache, " +
+				"netlink. Every result names the profile.",
+			text: func(s *Settings, v string) error {
+				return oneOf(&s.SandboxProfile, v, SandboxProfileDefault, SandboxProfileStrict)
+			},
+		},
+		{
 			key: "limits.timeout", form: "duration", zero: sallyport.DefaultTimeout.String(),
 			doc:  "Wall clock of a run whose caller names none.",
 			text: func(s *Settings, v string) error { return duration(&s.Limits.Timeout, v) },

@@ -104,6 +104,7 @@ static void try_network(void)
 	long fd = SYS(socket, 2, 2 /* SOCK_DGRAM */, 0, 0, 0, 0);
 	attempt("connect", fd < 0 ? fd : SYS(connect, fd, &to, sizeof to, 0, 0, 0));
 	attempt("packet_socket", SYS(socket, 17, 3, 0, 0, 0, 0));
+	attempt("netlink_socket", SYS(socket, 16, 3, 0, 0, 0, 0));
 	attempt("vsock_socket", SYS(socket, 40, 1, 0, 0, 0, 0));
 }
 
@@ -116,6 +117,7 @@ static void try_system_calls(void)
 	attempt("clone3", SYS(clone3, 0, 0, 0, 0, 0, 0));
 	attempt("io_uring", SYS(io_uring_setup, 1, scratch, 0, 0, 0, 0));
 	attempt("keyctl", SYS(keyctl, 0, -3, 0, 0, 0, 0));
+	attempt("watch_files", SYS(inotify_init1, 0, 0, 0, 0, 0, 0));
 	attempt("bpf", SYS(bpf, 0, scratch, sizeof scratch, 0, 0, 0));
 	attempt("mount", SYS(mount, "none", "/tmp", "tmpfs", 0, 0, 0));
 	attempt("kill_init", sys_kill(1, SIGKILL)); /* allowed, and without effect */
