@@ -49,6 +49,7 @@ func lines(d registry.RevisionDiff) []string {
 	return out
 }
 
+// F59: a comparison names every file that differs, with the digests of both sides.
 func TestDiffOfFiles(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -183,6 +183,7 @@ func TestImportURL(t *testing.T) {
 	}
 }
 
+// F69: a source that answers with a refusal is an error, never an import of nothing.
 func TestImportURLRefusesWhatIsNoSkill(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -197,6 +198,8 @@ func TestImportURLRefusesWhatIsNoSkill(t *testing.T) {
 		"binary":          {serve([]byte("---\n\x00\x01")), sallyport.CodeInvalidArgument, "neither"},
 		"a broken zip":    {serve([]byte("PK\x03\x04 and no more")), sallyport.CodeInvalidArgument, "damaged"},
 		"a broken gzip":   {serve([]byte("\x1f\x8b\x08 and no more")), sallyport.CodeInvalidArgument, "damaged"},
+		"not logged in":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, sallyport.CodeInvalidArgument, "401"},
+		"forbidden":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, sallyport.CodeInvalidArgument, "403"},
 		"absent":          {http.NotFound, sallyport.CodeInvalidArgument, "404"},
 		"not modified":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, sallyport.CodeInvalidArgument, "204"},
 		"an error's page": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "boom", http.StatusInternalServerError) }, sallyport.CodeInvalidArgument, "500"},
