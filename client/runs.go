@@ -27,6 +27,9 @@ type RunRequest struct {
 	TimeoutSeconds *int64
 	// TraceParent is a W3C trace context, empty when there is none.
 	TraceParent string
+	// IdempotencyKey makes Run safe to repeat for 24 hours: the same key runs once, and every other call with it gets that record.
+	// Empty runs each call. Explain does not look at it.
+	IdempotencyKey string
 }
 
 type runBody struct {
@@ -49,6 +52,12 @@ func (c *Client) Run(ctx context.Context, req RunRequest) (sallyport.Envelope[sa
 	r, err := req.post("/execute")
 	if err != nil {
 		return sallyport.Envelope[sallyport.Execution]{}, err
+	}
+	if req.IdempotencyKey != "" {
+		if r.header == nil {
+			r.header = http.Header{}
+		}
+		r.header.Set("Idempotency-Key", req.IdempotencyKey)
 	}
 	return call[sallyport.Execution](ctx, c, r)
 }

@@ -150,11 +150,19 @@ func (w *world) called() int {
 // ledger keeps records in memory.
 type ledger struct {
 	openErr, closeErr, denyErr error
+	beforeOnce                 func()
 
 	mu         sync.Mutex // guards the fields below
 	executions map[sallyport.ExecutionID]sallyport.Execution
 	artifacts  []sallyport.ArtifactFile
 	entries    []sallyport.Entry
+	keys       map[string]kept // by principal and idempotency key
+}
+
+type kept struct {
+	run.Recorded
+
+	at time.Time
 }
 
 func (l *ledger) add(e sallyport.Entry) {
@@ -202,6 +210,32 @@ func (l *ledger) Open(_ context.Context, tenant sallyport.TenantID, e sallyport.
 	defer l.mu.Unlock()
 	l.executions[e.ID] = e
 	return nil
+}
+
+func (l *ledger) OpenOnce(ctx context.Context, tenant sallyport.TenantID, e sallyport.Execution, entry sallyport.Entry, once run.Once) (bool, error) {
+	if l.beforeOnce != nil {
+		l.beforeOnce()
+	}
+	if _, taken, err := l.Recorded(ctx, tenant, e.PrincipalID, once.Key, once.Since); taken || err != nil {
+		return taken, err
+	}
+	if err := l.Open(ctx, tenant, e, entry); err != nil {
+		return false, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.keys == nil {
+		l.keys = map[string]kept{}
+	}
+	l.keys[string(e.PrincipalID)+" "+once.Key] = kept{run.Recorded{Request: once.Request, ExecutionID: e.ID}, e.CreatedAt}
+	return false, nil
+}
+
+func (l *ledger) Recorded(_ context.Context, _ sallyport.TenantID, principal sallyport.PrincipalID, key string, since time.Time) (run.Recorded, bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k, found := l.keys[string(principal)+" "+key]
+	return k.Recorded, found && k.at.After(since) && l.executions[k.ExecutionID].Status != sallyport.StatusNotStarted, nil
 }
 
 func (l *ledger) Start(_ context.Context, _ sallyport.TenantID, id sallyport.ExecutionID, at time.Time) error {

@@ -13,7 +13,15 @@ import (
 
 // Run carries out one request, in this order and no other: design.md 4. It returns an error when the run was refused or broke
 // before a script's outcome was known; whatever the script did is an Execution and a nil error. Needs memory:write.
-func (s *Service) Run(ctx context.Context, p sallyport.Principal, req Request) (execution sallyport.Execution, err error) {
+func (s *Service) Run(ctx context.Context, p sallyport.Principal, req Request) (sallyport.Execution, error) {
+	if req.IdempotencyKey != "" {
+		return s.once(ctx, p, req)
+	}
+	return s.run(ctx, p, req, nil)
+}
+
+// run is Run; with once it opens a record only if nobody did under that key.
+func (s *Service) run(ctx context.Context, p sallyport.Principal, req Request, once *Once) (execution sallyport.Execution, err error) {
 	ctx, end := s.cfg.Observer.Span(ctx, "sallyport.execute", req.TraceParent)
 	defer func() { end(err) }()
 
@@ -30,7 +38,10 @@ func (s *Service) Run(ctx context.Context, p sallyport.Principal, req Request) (
 		return sallyport.Execution{}, s.refuse(ctx, candidate, "", err)
 	}
 	defer func() { spent(execution) }()
-	execution, err = s.begin(ctx, candidate, req)
+	execution, err = s.begin(ctx, candidate, req, once)
+	if errors.Is(err, errTaken) {
+		return sallyport.Execution{}, err
+	}
 	if err != nil {
 		return sallyport.Execution{}, s.refuse(ctx, candidate, "", err)
 	}
@@ -81,14 +92,23 @@ func (s *Service) ask(ctx context.Context, gate sallyport.Gate, candidate *sally
 }
 
 // begin makes the audit entry durable; if it cannot be written, nothing runs.
-func (s *Service) begin(ctx context.Context, candidate *sallyport.Candidate, req Request) (sallyport.Execution, error) {
+func (s *Service) begin(ctx context.Context, candidate *sallyport.Candidate, req Request, once *Once) (sallyport.Execution, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return sallyport.Execution{}, &sallyport.Error{Op: "run.begin", Code: sallyport.CodeInternal, Err: err}
 	}
 	execution := s.opening(sallyport.ExecutionID(id.String()), candidate, req)
 	entry := s.runEntry(execution, candidate)
-	if err := s.cfg.Ledger.Open(ctx, execution.TenantID, execution, entry); err != nil {
+	taken := false
+	if once == nil {
+		err = s.cfg.Ledger.Open(ctx, execution.TenantID, execution, entry)
+	} else {
+		taken, err = s.cfg.Ledger.OpenOnce(ctx, execution.TenantID, execution, entry, *once)
+	}
+	if taken {
+		return sallyport.Execution{}, errTaken
+	}
+	if err != nil {
 		if sallyport.CodeOf(err) == sallyport.CodeCanceled {
 			return sallyport.Execution{}, err
 		}

@@ -31,6 +31,9 @@ type Request struct {
 	// TraceParent is the caller's W3C trace context.
 	TraceParent string
 	RequestID   string
+	// IdempotencyKey makes the call safe to repeat for 24 hours: the same key of the same principal runs once, and every other call
+	// with it waits for that run and gets its record. Empty runs each call.
+	IdempotencyKey string
 }
 
 // Explanation is what Explain found: the gates in order, and which one would refuse.
@@ -77,6 +80,12 @@ type Ledger interface {
 	// Open stores the execution (status queued) and its script.run entry in one durable transaction; it returns
 	// after the commit is on disk. AUDIT_UNAVAILABLE.
 	Open(ctx context.Context, tenant sallyport.TenantID, execution sallyport.Execution, entry sallyport.Entry) error
+	// OpenOnce is Open for a call with an idempotency key, and keeps in the same transaction what the key of the execution's principal
+	// stands for. taken says that it stands for something already, by the rules of Recorded; then nothing was stored.
+	OpenOnce(ctx context.Context, tenant sallyport.TenantID, execution sallyport.Execution, entry sallyport.Entry, once Once) (taken bool, err error)
+	// Recorded returns what a principal's idempotency key stands for, when it was recorded after since. A key whose execution is gone
+	// or was not_started stands for nothing.
+	Recorded(ctx context.Context, tenant sallyport.TenantID, principal sallyport.PrincipalID, key string, since time.Time) (Recorded, bool, error)
 	// Start marks the execution running.
 	Start(ctx context.Context, tenant sallyport.TenantID, id sallyport.ExecutionID, at time.Time) error
 	// Close stores the outcome, the artifacts' content and the script.finished entry in one durable transaction. An

@@ -31,11 +31,27 @@ func execute(c *call, p sallyport.Principal) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	if req.IdempotencyKey, err = c.idempotencyKey(); err != nil {
+		return answer{}, err
+	}
 	execution, err := c.api.cfg.Runs.Run(c.ctx(), p, req)
 	if err != nil {
 		return answer{}, err
 	}
 	return executionAnswer(execution), nil
+}
+
+// idempotencyKey is the key that the caller sent, empty for none. Its form is judged by package run.
+func (c *call) idempotencyKey() (string, error) {
+	sent := c.r.Header.Values("Idempotency-Key")
+	switch len(sent) {
+	case 0:
+		return "", nil
+	case 1:
+		return sent[0], nil
+	default:
+		return "", invalid("send one Idempotency-Key header")
+	}
 }
 
 func explain(c *call, p sallyport.Principal) (answer, error) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -124,6 +125,25 @@ func TestExecuteRefused(t *testing.T) {
 	failure, _ := got.json(t)["error"].(map[string]any)
 	if diff := cmp.Diff(map[string]any{"gate": "pin"}, failure["details"]); diff != "" {
 		t.Errorf("details (-want +got):\n%s", diff)
+	}
+}
+
+func TestIdempotencyKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var got []string
+	w.runs.run = func(_ context.Context, _ sallyport.Principal, req run.Request) (sallyport.Execution, error) {
+		got = append(got, req.IdempotencyKey)
+		return sampleExecution(sallyport.StatusSuccess), nil
+	}
+	w.call(http.MethodPost, "/v1/skills/x/execute", `{"script_path":"a"}`)
+	w.call(http.MethodPost, "/v1/skills/x/execute", `{"script_path":"a"}`, "Idempotency-Key", "k-1")
+	twice := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/skills/x/execute", strings.NewReader(`{"script_path":"a"}`))
+	twice.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"a", "b"}}
+	answer := httptest.NewRecorder()
+	w.handler.ServeHTTP(answer, twice)
+	if diff := cmp.Diff([]string{"", "k-1"}, got); diff != "" || answer.Code != http.StatusBadRequest {
+		t.Errorf("two headers: %d; keys (-want +got):\n%s", answer.Code, diff)
 	}
 }
 

@@ -122,15 +122,26 @@ const insertExecution = `INSERT INTO executions (` + executionColumns + `)
 // Open implements run.Ledger.
 func (s *Store) Open(ctx context.Context, tenant sallyport.TenantID, execution sallyport.Execution, entry sallyport.Entry) error {
 	const op = "store.open_execution"
-	if tenant == "" || execution.ID == "" || execution.Status != sallyport.StatusQueued {
-		return defect(op, "an execution opens queued, with a tenant and an id")
-	}
-	entry, err := prepareExecutionEntry(op, tenant, execution.ID, entry)
+	opening, err := prepareOpening(op, tenant, execution, entry)
 	if err != nil {
 		return err
 	}
+	return s.auditFault(op, s.writer.do(ctx, opening))
+}
+
+// prepareOpening returns what opens the execution with its entry in one transaction.
+func prepareOpening(
+	op string, tenant sallyport.TenantID, execution sallyport.Execution, entry sallyport.Entry,
+) (func(ctx context.Context, tx *session) error, error) {
+	if tenant == "" || execution.ID == "" || execution.Status != sallyport.StatusQueued {
+		return nil, defect(op, "an execution opens queued, with a tenant and an id")
+	}
+	entry, err := prepareExecutionEntry(op, tenant, execution.ID, entry)
+	if err != nil {
+		return nil, err
+	}
 	args := executionArgs(tenant, execution)
-	return s.auditFault(op, s.writer.do(ctx, func(ctx context.Context, tx *session) error {
+	return func(ctx context.Context, tx *session) error {
 		opened, err := tx.exec(ctx, insertExecution, args...)
 		if err == nil && opened == 0 {
 			err = defect(op, "the execution id is in use")
@@ -139,7 +150,7 @@ func (s *Store) Open(ctx context.Context, tenant sallyport.TenantID, execution s
 			_, err = appendEntry(ctx, tx, entry)
 		}
 		return err
-	}))
+	}, nil
 }
 
 // prepareExecutionEntry makes sure that a record and its entries find each other.

@@ -45,6 +45,7 @@ func Run(t *testing.T, factory func(testing.TB) Backend) {
 		{"Grant", grantTests()},
 		{"Key", keyTests()},
 		{"Execution", executionTests()},
+		{"Once", onceTests()},
 		{"Audit", auditTests()},
 		{"Tenant", tenantTests()},
 	} {
