@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -199,9 +200,7 @@ func TestRefusals(t *testing.T) {
 	url := serve(t, newRunner(t, nil, func(c *runner.Config) { c.MaxBodyBytes = 4096 }))
 	with := func(change map[string]any) any {
 		run := minimalRun("print(1)")
-		for name, value := range change {
-			run[name] = value
-		}
+		maps.Copy(run, change)
 		return run
 	}
 	for name, test := range map[string]struct {

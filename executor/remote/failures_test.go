@@ -23,6 +23,9 @@ import (
 	"github.com/sallyport-dev/sallyport/executor/remote"
 )
 
+// busy is what a machine that does much else may add to a time.
+const busy = 4 * time.Second
+
 // request is a script alone, for a second, with half a second of grace.
 func request(id string) sallyport.ExecRequest {
 	source := []byte("print(1)")
@@ -220,7 +223,7 @@ func TestLost(t *testing.T) {
 			if err == nil || sallyport.IsNotStarted(err) {
 				t.Fatalf("got %+v, %v; want a run that was lost", got, err)
 			}
-			if took > req.Limits.Timeout+req.Grace {
+			if took > req.Limits.Timeout+req.Grace+busy {
 				t.Errorf("took %s, the caller waits %s", took, req.Limits.Timeout+req.Grace)
 			}
 			if asked := first.asked.Load() + second.asked.Load(); asked != 1 {
@@ -323,8 +326,8 @@ func TestLeastLoaded(t *testing.T) {
 	}
 	small := newFake(t, strings.Replace(extended, `"slots":4`, `"slots":2`, 1), wait)
 	large := newFake(t, strings.Replace(extended, `"slots":4`, `"slots":6`, 1), wait)
-	busy := newFake(t, strings.Replace(extended, `"used":0`, `"used":4`, 1), wait)
-	e := newExecutor(t, remote.Config{Runners: []string{small.URL, large.URL, busy.URL}, PollInterval: time.Minute})
+	taken := newFake(t, strings.Replace(extended, `"used":0`, `"used":4`, 1), wait)
+	e := newExecutor(t, remote.Config{Runners: []string{small.URL, large.URL, taken.URL}, PollInterval: time.Minute})
 	e.Capabilities(t.Context())
 	done := make(chan error)
 	for i := range 8 {
@@ -335,14 +338,14 @@ func TestLeastLoaded(t *testing.T) {
 			done <- err
 		}()
 		for range 500 {
-			if small.asked.Load()+large.asked.Load()+busy.asked.Load() > int64(i) {
+			if small.asked.Load()+large.asked.Load()+taken.asked.Load() > int64(i) {
 				break
 			}
 			time.Sleep(5 * time.Millisecond)
 		}
 	}
-	if small.asked.Load() != 2 || large.asked.Load() != 6 || busy.asked.Load() != 0 {
-		t.Errorf("small %d, large %d, busy %d", small.asked.Load(), large.asked.Load(), busy.asked.Load())
+	if small.asked.Load() != 2 || large.asked.Load() != 6 || taken.asked.Load() != 0 {
+		t.Errorf("small %d, large %d, taken %d", small.asked.Load(), large.asked.Load(), taken.asked.Load())
 	}
 	close(hold)
 	for range 8 {
@@ -362,11 +365,11 @@ func TestWhatAllProvide(t *testing.T) {
 	if diff := cmp.Diff([]sallyport.Layer{"seccomp"}, got.Layers); diff != "" || !slices.Equal(got.Missing, []sallyport.Layer{"memory_limit"}) {
 		t.Errorf("got %+v", got)
 	}
-	said := atomic.Value{}
-	said.Store(more)
+	var said atomic.Pointer[string]
+	said.Store(&more)
 	var required atomic.Value
 	changing := http.NewServeMux()
-	changing.HandleFunc("GET /capabilities", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, said.Load().(string)) })
+	changing.HandleFunc("GET /capabilities", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, *said.Load()) })
 	changing.HandleFunc("POST /runs", func(w http.ResponseWriter, r *http.Request) {
 		var body struct {
 			RequiredLayers []string `json:"requiredLayers"`
@@ -384,7 +387,7 @@ func TestWhatAllProvide(t *testing.T) {
 	if _, err := e.Execute(t.Context(), request("before")); err != nil || required.Load() != "[memory_limit seccomp]" {
 		t.Errorf("got %v, the runner was asked for %v", err, required.Load())
 	}
-	said.Store(extended)
+	said.Store(new(extended))
 	for range 200 {
 		if h := e.Health(t.Context()); len(h[0].Layers) == 1 {
 			break

@@ -3,8 +3,12 @@
 package unsafelocal_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,6 +53,44 @@ func TestRefusesUnlessNamed(t *testing.T) {
 	}
 }
 
+// What left the group of the script with its variables ends with it; what merely has the same execution's name does not.
+func TestKillsItsOwn(t *testing.T) {
+	t.Parallel()
+	const id = "kills-its-own"
+	stranger := exec.Command("/bin/sleep", "60")
+	stranger.Env = []string{"SKILL_EXECUTION_ID=" + id}
+	if err := stranger.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r, err := newExecutor(t).Execute(t.Context(), request(id, "setsid sleep 60 > /dev/null 2>&1 < /dev/null & echo $!\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(r.Stdout)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(stat), "(sleep) S") {
+		t.Errorf("the child lives: %s", stat)
+	}
+	if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", stranger.Process.Pid)); err != nil || strings.Contains(string(stat), "(sleep) Z") {
+		t.Errorf("the stranger is dead: %s %v", stat, err)
+	}
+	_ = stranger.Process.Kill()
+	_ = stranger.Wait()
+}
+
+func request(id, text string) sallyport.ExecRequest {
+	source := []byte(text)
+	sha := sallyport.DigestOf(source).Hex()
+	return sallyport.ExecRequest{
+		ExecutionID: sallyport.ExecutionID(id), TenantID: "t", Slug: "s", ScriptPath: "x.sh", Content: source, ContentSHA256: sha,
+		Files:       []sallyport.Component{{Path: "x.sh", Content: source, SHA256: sha, Size: int64(len(source))}},
+		Interpreter: sallyport.Interpreter{Extension: "sh", Runtime: "bash", Program: "/bin/bash"},
+		Limits:      sallyport.DefaultLimits(), Grace: sallyport.DefaultGrace,
+	}
+}
+
 // It claims nothing, before and after: every result lists every layer as missing.
 func TestSaysSo(t *testing.T) {
 	t.Parallel()
@@ -57,14 +99,7 @@ func TestSaysSo(t *testing.T) {
 	if len(caps.Layers) != 0 || len(caps.Missing) != len(sallyport.Layers()) || caps.Reason == "" {
 		t.Errorf("capabilities %+v", caps)
 	}
-	source := []byte("echo fine\n")
-	sha := sallyport.DigestOf(source).Hex()
-	r, err := e.Execute(t.Context(), sallyport.ExecRequest{
-		ExecutionID: "says-so", TenantID: "t", Slug: "s", ScriptPath: "x.sh", Content: source, ContentSHA256: sha,
-		Files:       []sallyport.Component{{Path: "x.sh", Content: source, SHA256: sha, Size: int64(len(source))}},
-		Interpreter: sallyport.Interpreter{Extension: "sh", Runtime: "bash", Program: "/bin/bash"},
-		Limits:      sallyport.DefaultLimits(), Grace: sallyport.DefaultGrace,
-	})
+	r, err := e.Execute(t.Context(), request("says-so", "echo fine\n"))
 	if err != nil || string(r.Stdout) != "fine\n" {
 		t.Fatalf("got %q, %v", r.Stdout, err)
 	}

@@ -150,7 +150,8 @@ func (r *running) wait(ctx context.Context) (canceled, timedOut bool) {
 // kill ends the group of the leader, and on Linux whatever else carries the run's variables.
 func (r *running) kill() {
 	_ = syscall.Kill(-r.cmd.Process.Pid, syscall.SIGKILL)
-	killByVariable("SKILL_EXECUTION_ID=" + string(r.req.ExecutionID))
+	// The folder's name is this host's own and used once; the name of the execution was given by somebody else.
+	killByVariable("SKILL_ROOT=" + r.place.skill)
 }
 
 // result tells what was seen. A leader that ended before our signal reached it has ended by itself.
