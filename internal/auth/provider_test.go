@@ -53,15 +53,15 @@ func public(kid string) jose.JSONWebKey {
 	return jose.JSONWebKey{Key: signers()[kid].Public(), KeyID: kid, Use: "sig"}
 }
 
-func newProvider(t *testing.T) *provider {
-	t.Helper()
+func newProvider(tb testing.TB) *provider {
+	tb.Helper()
 	p := &provider{
 		now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), keys: []any{public("rsa"), public("ec"), public("ed")},
 		metadata: "/.well-known/openid-configuration",
 	}
 	p.Server = httptest.NewServer(p)
 	p.issuer = p.URL
-	t.Cleanup(p.Close)
+	tb.Cleanup(p.Close)
 	return p
 }
 
@@ -98,15 +98,15 @@ func (p *provider) clock() time.Time {
 const audience = "https://sallyport.example.org/mcp"
 
 // tokens trusts p, with change applied to the issuer.
-func (p *provider) tokens(t *testing.T, change func(*auth.Issuer)) *auth.Tokens {
-	t.Helper()
+func (p *provider) tokens(tb testing.TB, change func(*auth.Issuer)) *auth.Tokens {
+	tb.Helper()
 	issuer := auth.Issuer{URL: p.URL, Name: "corp", Tenant: "acme", TeamsClaim: "groups"}
 	if change != nil {
 		change(&issuer)
 	}
 	tokens, err := auth.NewTokens(auth.TokensConfig{Issuers: []auth.Issuer{issuer}, Audiences: []string{audience}, Now: p.clock})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return tokens
 }
@@ -130,8 +130,8 @@ type token struct {
 	header   map[jose.HeaderKey]any
 }
 
-func (p *provider) sign(t *testing.T, how token) string {
-	t.Helper()
+func (p *provider) sign(tb testing.TB, how token) string {
+	tb.Helper()
 	if how.kid == "" {
 		how.kid = "rsa"
 	}
@@ -150,7 +150,7 @@ func (p *provider) sign(t *testing.T, how token) string {
 	}
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: how.alg, Key: how.key}, options)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	payload := how.payload
 	if payload == nil {
@@ -159,16 +159,16 @@ func (p *provider) sign(t *testing.T, how token) string {
 			how.change(all)
 		}
 		if payload, err = json.Marshal(all); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	signed, err := signer.Sign(payload)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	compact, err := signed.CompactSerialize()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return compact
 }
