@@ -9,8 +9,8 @@ type ImportOptions struct {
 	Publish  bool
 	DryRun   bool
 	Message  string
-	// single refuses a tree that does not hold exactly one skill.
-	single bool
+	// Single refuses a tree that does not hold exactly one skill.
+	Single bool
 }
 
 // ImportReport accounts for every skill and every file of an import.

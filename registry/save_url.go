@@ -10,7 +10,7 @@ import (
 // a Config.Fetcher. A URL that serves none or several is INVALID_ARGUMENT and saves nothing; a skill that cannot be used is SKILL_INVALID with
 // details.problems.
 func (s *Service) SaveURL(ctx context.Context, p sallyport.Principal, url string, opts ImportOptions) (SaveResult, Source, error) {
-	opts.single = true
+	opts.Single = true
 	report, source, err := s.ImportURL(ctx, p, url, opts)
 	if err != nil {
 		return SaveResult{}, Source{}, err
@@ -35,7 +35,7 @@ func (s *Service) SaveURL(ctx context.Context, p sallyport.Principal, url string
 
 // checkSingle refuses a tree that does not hold exactly one skill, where one is wanted.
 func checkSingle(opts ImportOptions, skills []foundSkill) error {
-	if !opts.single || len(skills) == 1 {
+	if !opts.Single || len(skills) == 1 {
 		return nil
 	}
 	if len(skills) == 0 {
