@@ -71,7 +71,7 @@ func private(root *os.Root) error {
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	info, err := dir.Stat()
 	if err != nil || info.Mode().Perm()&0o022 == 0 {
 		return err
