@@ -35,10 +35,10 @@ func TestEveryCaseIsHeld(t *testing.T) {
 	}
 	tests, attempts, attacks := namesOfTests(t)
 	var missing []string
-	for _, n := range strings.Fields(attackCases) {
+	for n := range strings.FieldsSeq(attackCases) {
 		missing = append(missing, "A"+n)
 	}
-	for _, n := range strings.Fields(reportCases) {
+	for n := range strings.FieldsSeq(reportCases) {
 		missing = append(missing, "R"+n)
 	}
 	for line := range strings.Lines(string(text)) {

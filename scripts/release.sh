@@ -5,15 +5,23 @@
 # bytes; --check builds twice and compares. OUT is the folder for the archives, out/release by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+# Somebody may commit while this runs.
+commit=$(git rev-parse HEAD)
 out=$(realpath -m "${OUT:-out/release}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
 
-# build FOLDER: clones HEAD into FOLDER/source and leaves the archives in FOLDER/archives.
+# checkout FOLDER: a clone at the commit.
+checkout() {
+	git clone -q --no-hardlinks --no-checkout . "$1"
+	git -C "$1" -c advice.detachedHead=false checkout -q "$commit"
+}
+
+# build FOLDER: checks the commit out into FOLDER/source and leaves the archives in FOLDER/archives.
 build() {
 	local source=$1/source archives=$1/archives arch stage version epoch name
-	git clone -q --no-hardlinks . "$source"
+	checkout "$source"
 	epoch=$(git -C "$source" log -1 --format=%ct)
 	mkdir -p "$archives"
 	for arch in amd64 arm64; do
@@ -47,7 +55,7 @@ build() {
 
 # What prints the completions must run here, whatever it is built for.
 runner=$work/runner
-git clone -q --no-hardlinks . "$work/host"
+checkout "$work/host"
 (cd "$work/host" && CGO_ENABLED=0 GOFLAGS='' go build -trimpath -buildvcs=true -o "$runner" ./cmd/sallyport)
 
 mkdir "$work/first"

@@ -91,9 +91,9 @@ func (s *siege) holds(t *testing.T) {
 var attackExecutions atomic.Int64 // numbers the executions of this test binary
 
 // script is a run of source under small limits.
-func (s *siege) script(runtime, source string) sallyport.ExecRequest {
-	program := map[string]string{"bash": "/bin/bash", "python": "/usr/bin/python3", "node": "/usr/bin/node"}[runtime]
-	req := request(runtime, program, source)
+func (s *siege) script(language, source string) sallyport.ExecRequest {
+	program := map[string]string{"bash": "/bin/bash", "python": "/usr/bin/python3", "node": "/usr/bin/node"}[language]
+	req := request(language, program, source)
 	req.ExecutionID = sallyport.ExecutionID(fmt.Sprintf("attack-%d", attackExecutions.Add(1)))
 	req.Limits = sallyport.Limits{
 		Timeout: 20 * time.Second, MemoryBytes: 128 << 20, Processes: 48, CPUMillis: 2000, ScratchBytes: 8 << 20,

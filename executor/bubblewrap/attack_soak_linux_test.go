@@ -105,7 +105,8 @@ func soakKinds() []soakKind {
 			req.Files = append(req.Files, component("unique", string(req.ExecutionID)))
 			sortFiles(req.Files)
 		}, code(0)),
-		good, {"canceled", func(ctx context.Context, s *siege) string {
+		good,
+		{"canceled", func(ctx context.Context, s *siege) string {
 			ctx, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
 			defer cancel()
 			if r, err := s.e.Execute(ctx, s.script("bash", "sleep 300\n")); !errors.Is(err, context.DeadlineExceeded) || r.TimedOut {
@@ -114,7 +115,8 @@ func soakKinds() []soakKind {
 			return ""
 		}},
 		good, script("flood", "yes | head -c 3000000\n", nil, func(r sallyport.Result) bool { return r.StdoutTruncated }),
-		good, {"refused", func(ctx context.Context, s *siege) string {
+		good,
+		{"refused", func(ctx context.Context, s *siege) string {
 			req := s.script("bash", "")
 			req.Limits.MemoryBytes = -1
 			if _, err := s.e.Execute(ctx, req); !sallyport.IsNotStarted(err) {

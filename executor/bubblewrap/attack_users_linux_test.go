@@ -4,6 +4,8 @@ package bubblewrap_test
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,7 +74,7 @@ func runDelegated(t *testing.T, home string, groups []string, role string, args 
 	cmd.Stdin = strings.NewReader(string(config) + "\n")
 	out, err := cmd.Output()
 	if err != nil {
-		if exit, ok := err.(*exec.ExitError); ok { //nolint:errorlint // Output returns it unwrapped
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 			out = append(out, exit.Stderr...)
 		}
 		t.Errorf("%v", err)
@@ -110,7 +112,7 @@ func delegatedGroups(t *testing.T, uid int) []string {
 		}
 		t.Cleanup(func() { removeGroups(t, dir) })
 		for _, name := range []string{".", "cgroup.procs", "tasks", "cgroup.threads", "cgroup.subtree_control"} {
-			if err := os.Chown(filepath.Join(dir, name), uid, uid); err != nil && !os.IsNotExist(err) { //nolint:forbidigo // not wrapped
+			if err := os.Chown(filepath.Join(dir, name), uid, uid); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Fatal(err)
 			}
 		}
@@ -132,7 +134,7 @@ func removeGroups(t *testing.T, dir string) {
 			}
 			return nil
 		})
-		if err := os.Remove(dir); err != nil && !os.IsNotExist(err) { //nolint:forbidigo // not wrapped
+		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return []string{err.Error()}
 		}
 		return nil

@@ -156,13 +156,9 @@ func fishCompletion(b *strings.Builder, nodes []completionNode) {
 function __sallyport_at
 	set -l at ''
 	for word in (commandline -opc)[2..-1]
-		if test "$word" = --
-			return 1
-		end
+		test "$word" = --; and return 1
 		set -l next (string trim -- "$at $word")
-		if contains -- $next %s
-			set at $next
-		end
+		contains -- $next %s; and set at $next
 	end
 	test "$at" = "$argv[1]"
 end
