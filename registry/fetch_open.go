@@ -40,27 +40,31 @@ func (f *Fetcher) open(spool *os.File, source Source) (Tree, error) {
 		}
 		return closingTree{tree, spool}, nil
 	}
-	return openBare(spool, source)
+	bare, err := openBare(spool, source)
+	if err != nil {
+		return nil, err
+	}
+	return closingTree{bare, spool}, nil
 }
 
 // openBare takes a text that begins as a SKILL.md does for the only file of a skill.
-func openBare(spool *os.File, source Source) (Tree, error) {
+func openBare(spool *os.File, source Source) (bareTree, error) {
 	if source.SizeBytes > maxBareSkill {
-		return nil, refuseURL("it serves neither a zip, a tar nor a tar.gz, and is too large for a %s", SkillFile)
+		return bareTree{}, refuseURL("it serves neither a zip, a tar nor a tar.gz, and is too large for a %s", SkillFile)
 	}
 	content, err := io.ReadAll(io.LimitReader(io.NewSectionReader(spool, 0, source.SizeBytes), maxBareSkill))
 	if err != nil {
-		return nil, &sallyport.Error{Op: opFetch, Code: sallyport.CodeInternal, Err: err}
+		return bareTree{}, &sallyport.Error{Op: opFetch, Code: sallyport.CodeInternal, Err: err}
 	}
 	start := strings.TrimLeft(string(bytes.TrimPrefix(content, []byte("\ufeff"))), " \t\r\n")
 	switch {
 	case mediatype.Text(content) && strings.HasPrefix(start, "---"):
 	case strings.HasPrefix(start, "<"):
-		return nil, refuseURL("it serves a web page; name the file itself: a zip, a tar, a tar.gz or a %s", SkillFile)
+		return bareTree{}, refuseURL("it serves a web page; name the file itself: a zip, a tar, a tar.gz or a %s", SkillFile)
 	default:
-		return nil, refuseURL("it serves neither a zip, a tar, a tar.gz nor a %s", SkillFile)
+		return bareTree{}, refuseURL("it serves neither a zip, a tar, a tar.gz nor a %s", SkillFile)
 	}
-	return closingTree{bareTree{path.Join(bareFolder(source.URL), SkillFile), content}, spool}, nil
+	return bareTree{path.Join(bareFolder(source.URL), SkillFile), content}, nil
 }
 
 // bareFolder is the folder that a SKILL.md by itself lies in, as far as its URL tells.
