@@ -6,6 +6,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -165,12 +166,12 @@ func (s *Server) surfaces() error {
 }
 
 func (s *Server) handler(authenticator httpapi.Authenticator) http.Handler {
-	return httpapi.New(httpapi.Config{
+	return newBodies(cmp.Or(s.cfg.MaxBodyBytes, sallyport.DefaultBodyBytes)).bound(httpapi.New(httpapi.Config{
 		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Audit: s.audit, Runs: s.runs, Ready: s.ready,
 		Resource: s.cfg.resource(), Metrics: s.telemetry.Handler(), MCP: s.mcp.Handler(authenticator.Principal), MaxBodyBytes: s.cfg.MaxBodyBytes,
 		MaxImportBytes: s.cfg.MaxImportBytes, SpoolDir: filepath.Join(s.cfg.DataDir, spoolFolder),
 		Logger: s.cfg.Logger, Now: s.cfg.Now, Version: s.cfg.Version,
-	})
+	}))
 }
 
 // ready says why the server cannot serve now. A sandbox that is away does not count: skills are still served.
