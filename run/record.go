@@ -249,7 +249,7 @@ func (s *Service) conclude(e *sallyport.Execution, broken error) (answer error) 
 // stays with us.
 func public(code sallyport.Code) sallyport.Code {
 	switch code {
-	case sallyport.CodeSlotsExhausted, sallyport.CodeSandboxUnavailable, sallyport.CodeRunnerUnreachable:
+	case sallyport.CodeSlotsExhausted, sallyport.CodeSandboxUnavailable, sallyport.CodeRunnerUnreachable, sallyport.CodeInvalidArgument:
 		return code
 	default:
 		return sallyport.CodeInternal

@@ -213,7 +213,7 @@ func (e *Executor) failure(ctx context.Context, o *outcome, err error) error {
 	e.mu.Unlock()
 	wrapped := error(&sallyport.Error{Op: "bubblewrap.execute", Code: sallyport.CodeInternal, Err: withMonitorOutput(o, err)})
 	if sallyport.IsNotStarted(err) {
-		wrapped = sallyport.NotStarted(&sallyport.Error{Op: "bubblewrap.execute", Code: sallyport.CodeSandboxUnavailable, Err: withMonitorOutput(o, err)})
+		wrapped = sallyport.NotStarted(&sallyport.Error{Op: "bubblewrap.execute", Code: sallyport.CodeSandboxUnavailable, Message: hostFault(err), Err: withMonitorOutput(o, err)})
 	}
 	return wrapped
 }

@@ -26,9 +26,6 @@ type cpuSet struct {
 	all bool
 }
 
-// cpuMask is a set of CPUs as the kernel takes it.
-type cpuMask [cpuWords]uint64
-
 // take chooses the least used CPUs for a quota in thousandths of a CPU.
 func (p *cpuPool) take(millis int64) cpuSet {
 	usable := usableCPUs()

@@ -59,7 +59,13 @@ func (e *Executor) capabilities(ctx context.Context) *probed {
 // probe finds the plan that works here: as root, where user namespaces are refused, the one without.
 func (e *Executor) probe(ctx context.Context) *probed {
 	if err := e.prepare(); err != nil {
-		return refused(err.Error(), nil)
+		return e.refused(err.Error(), nil)
+	}
+	if err := e.state.check(); err != nil {
+		if fault := hostFault(err); fault != "" {
+			return e.refused(fault, nil)
+		}
+		return e.refused(err.Error(), nil)
 	}
 	if e.cfg.Plan != "" {
 		return e.try(ctx, e.cfg.Plan)
@@ -89,12 +95,15 @@ func (e *Executor) try(ctx context.Context, plan string) *probed {
 		}
 	}
 	if err != nil {
-		return refused(withMonitorOutput(o, err).Error(), nil)
+		if fault := hostFault(err); fault != "" && sallyport.IsNotStarted(err) {
+			return e.refused(fault, nil)
+		}
+		return e.refused(withMonitorOutput(o, err).Error(), nil)
 	}
 	f := parseFacts(string(o.stdout))
 	layers, missing, faults := e.layers(f, s)
 	if len(faults) > 0 {
-		return refused("inside the sandbox: "+strings.Join(faults, "; "), f)
+		return e.refused("inside the sandbox: "+strings.Join(faults, "; "), f)
 	}
 	c := sallyport.Capabilities{
 		Available: true, Layers: layers, Missing: missing, Plan: plan, Profile: e.cfg.Profile,
@@ -108,9 +117,9 @@ func (e *Executor) try(ctx context.Context, plan string) *probed {
 	return &probed{c, f, plan}
 }
 
-func refused(reason string, f facts) *probed {
+func (e *Executor) refused(reason string, f facts) *probed {
 	return &probed{sallyport.Capabilities{
-		Reason: reason, Remedy: remedy(reason), Layers: []sallyport.Layer{}, Missing: knownLayers(), Features: []sallyport.Feature{},
+		Reason: reason, Remedy: e.hostView().remedy(reason), Layers: []sallyport.Layer{}, Missing: knownLayers(), Features: []sallyport.Feature{},
 	}, f, ""}
 }
 
@@ -208,44 +217,5 @@ func (e *Executor) missingReason(missing []sallyport.Layer) (reason, fix string)
 	if len(reasons) == 0 {
 		reasons = append(reasons, fmt.Sprintf("the host does not offer %v", missing))
 	}
-	fix = "run it as a root service with Delegate=yes"
-	if os.Geteuid() != 0 {
-		fix += ", or start it in a delegated scope: systemd-run --user --scope -p Delegate=yes ..."
-	}
-	return strings.Join(reasons, "; "), fix
-}
-
-// remedy maps the kernel's and bubblewrap's words to what an operator can do.
-func remedy(reason string) string {
-	contains := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(reason, w) })
-	}
-	userns := sysctl("kernel/unprivileged_userns_clone") == "0" || sysctl("user/max_user_namespaces") == "0"
-	switch {
-	case contains("bwrap: not found"):
-		return "install bubblewrap: apt-get install bubblewrap, or dnf install bubblewrap"
-	case contains("setuid"):
-		return "remove the setuid bit: chmod u-s on the bwrap program"
-	case contains("Unknown option", "unknown option"):
-		return "install bubblewrap 0.8.0 or newer"
-	case contains("uid map", "RTM_NEWADDR") && sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1":
-		return "AppArmor restricts user namespaces here: load the profile bwrap-userns-restrict (package apparmor-profiles), or set kernel.apparmor_restrict_unprivileged_userns=0"
-	case contains("namespace", "uid map") && userns:
-		return "user namespaces are switched off here: set kernel.unprivileged_userns_clone=1 and user.max_user_namespaces above 0"
-	case contains("namespace", "uid map", "RTM_NEWADDR"):
-		return "user namespaces are refused here: inside a container, allow unshare and mount in its seccomp and AppArmor profiles, or use the container or remote executor"
-	case contains("mount proc", "/proc"):
-		return "this container masks parts of /proc: start it with an unmasked /proc, or use the container or remote executor"
-	case contains("no space", "read-only file system", "permission denied"):
-		return "give the executor a StateDir that it can write to"
-	}
-	return "run sallyport doctor on this host"
-}
-
-func sysctl(name string) string {
-	data, err := os.ReadFile("/proc/sys/" + name)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(data))
+	return strings.Join(reasons, "; "), e.hostView().missing()
 }

@@ -30,6 +30,7 @@ func (e *Executor) Probe(ctx context.Context) []Check {
 		return []Check{{Name: "sandbox", Result: CheckFail, Detail: p.capabilities.Reason, Remedy: p.capabilities.Remedy}}
 	}
 	checks := []Check{{Name: "sandbox", Result: CheckPass, Detail: e.program + " " + e.version(ctx) + ", plan " + p.plan + ", profile " + e.cfg.Profile}}
+	checks = append(checks, e.hostView().hostChecks()...)
 	checks = append(checks, e.layerChecks(p)...)
 	checks = append(checks, e.factChecks(p)...)
 	return append(checks, e.forcedChecks(ctx, p.plan)...)

@@ -4,6 +4,7 @@ package bubblewrap_test
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/sallyport-dev/sallyport/executor/bubblewrap"
@@ -32,14 +33,16 @@ func probeAll(t *testing.T, cfg bubblewrap.Config) {
 			t.Errorf("%s: two checks of one name", check.Name)
 		}
 		seen[check.Name] = true
-		if check.Result == bubblewrap.CheckFail || (os.Geteuid() == 0 && check.Result != bubblewrap.CheckPass) {
+		// How the machine that tests is set up is not up to us.
+		ofHost := slices.Contains([]string{"swap", "protected_links", "wsl"}, check.Name)
+		if check.Result == bubblewrap.CheckFail || (os.Geteuid() == 0 && check.Result != bubblewrap.CheckPass && !ofHost) {
 			t.Errorf("%s: %s: %s (%s)", check.Name, check.Result, check.Detail, check.Remedy)
 		}
 		if check.Result != bubblewrap.CheckPass && check.Name != "forced_memory" && check.Name != "forced_processes" && check.Remedy == "" {
 			t.Errorf("%s has no remedy", check.Name)
 		}
 	}
-	for _, name := range []string{"sandbox", "seccomp", "capabilities", "connect", "forced_timeout", "forced_memory", "forced_processes", "forced_output", "leftovers"} {
+	for _, name := range []string{"sandbox", "control_groups", "core_pattern", "seccomp", "capabilities", "connect", "forced_timeout", "forced_memory", "forced_processes", "forced_output", "leftovers"} {
 		if !seen[name] {
 			t.Errorf("no check %s", name)
 		}

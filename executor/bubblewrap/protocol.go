@@ -76,6 +76,9 @@ type config struct {
 	cpus                                          cpuMask
 }
 
+// cpuMask is a set of CPUs as the kernel takes it.
+type cpuMask [cpuWords]uint64
+
 // Why a configuration cannot be sent.
 var (
 	errStringHasNUL    = errors.New("an argument or variable contains a NUL byte")

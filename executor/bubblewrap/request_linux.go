@@ -10,9 +10,6 @@ import (
 	"github.com/sallyport-dev/sallyport"
 )
 
-// minMemoryBytes is what the sandbox itself and the smallest interpreter need; less could only ever end in a kill.
-const minMemoryBytes = sallyport.MinMemoryBytes
-
 // newSpec turns a request into a run. Gates have looked at all of it; what would be wrong here is checked again, because
 // behind this point there is only the kernel.
 func newSpec(req sallyport.ExecRequest) (spec, error) {
@@ -21,11 +18,8 @@ func newSpec(req sallyport.ExecRequest) (spec, error) {
 	}
 	l := req.Limits
 	switch {
-	case l.Timeout <= 0 || l.MemoryBytes <= 0 || l.Processes <= 0 || l.CPUMillis <= 0 || l.ScratchBytes <= 0 ||
-		l.OutputBytes <= 0 || l.ArtifactBytes <= 0 || l.ArtifactFiles <= 0:
-		return invalid("every limit of a run must be set")
-	case l.MemoryBytes < minMemoryBytes:
-		return invalid("a run needs at least 16 MiB of memory")
+	case limitFault(l) != "":
+		return invalid(limitFault(l))
 	case req.Grace <= 0:
 		return invalid("a run needs a grace to be ended in")
 	case !path.IsAbs(req.Interpreter.Program) || path.Clean(req.Interpreter.Program) != req.Interpreter.Program:

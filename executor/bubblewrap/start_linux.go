@@ -24,7 +24,7 @@ func (a *active) start() error {
 	name := "run-" + strconv.FormatInt(a.e.counter.Add(1), 10)
 	var err error
 	if a.group, err = a.e.groups.make(name, a.spec.limits); err != nil {
-		return fmt.Errorf("control group: %w", err)
+		return fmt.Errorf("%w: %w", errGroup, err)
 	}
 	encoded, err := a.config().encode()
 	if err != nil {

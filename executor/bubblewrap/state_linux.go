@@ -120,6 +120,21 @@ func (s *state) forgetEarlierBoot() error {
 	return errors.Join(err, root.Close())
 }
 
+// check reports whether the folder can take another revision: a disk that is full or read-only is found before a run is.
+func (s *state) check() error {
+	root, err := os.OpenRoot(s.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	name := filepath.Join("building", s.instance+"-check")
+	err = root.WriteFile(name, make([]byte, 4096), 0o600)
+	if removed := root.Remove(name); err == nil {
+		err = removed
+	}
+	return err
+}
+
 // sweep removes what dead instances left: their control groups with every process in them, and half-made revisions. It
 // returns the ids of the dead.
 func (s *state) sweep(deadline time.Time) ([]string, error) {

@@ -70,7 +70,7 @@ func (p *uidPool) lease() (int, error) {
 		p.held[uid] = lock
 		return uid, nil
 	}
-	return -1, sallyport.Errorf("bubblewrap.uid", sallyport.CodeSlotsExhausted, "every uid for runs is in use on this host")
+	return -1, sallyport.Errorf("bubblewrap.uid", sallyport.CodeSlotsExhausted, "every uid for runs is in use on this host: wait for a run to end, or give the executor a larger range (FirstUID, UIDCount)")
 }
 
 // release gives a uid back. The caller has seen its last process end; otherwise it must keep the uid.
