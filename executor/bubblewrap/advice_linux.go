@@ -146,7 +146,7 @@ func (v view) hostChecks() []Check {
 		if !weak {
 			return pass(name, good)
 		}
-		return Check{Name: name, Result: CheckDegraded, Detail: bad, Remedy: fix}
+		return Check{Name: name, Result: CheckAdvice, Detail: bad, Remedy: fix}
 	}
 	core := pass("core_pattern", "crashes are written by the kernel")
 	if strings.HasPrefix(v.sysctl("kernel/core_pattern"), "|") {

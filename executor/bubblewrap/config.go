@@ -107,9 +107,11 @@ type Check struct {
 // CheckResult is the verdict of a [Check].
 type CheckResult string
 
-// The verdicts. Degraded means that the sandbox works without this layer.
+// The verdicts. Degraded means that the sandbox works without this layer, which the policy of an installation may demand;
+// advice means that every layer holds, and that something on the host is worth mending all the same.
 const (
 	CheckPass     CheckResult = "pass"
 	CheckFail     CheckResult = "fail"
 	CheckDegraded CheckResult = "degraded"
+	CheckAdvice   CheckResult = "advice"
 )

@@ -62,7 +62,7 @@ func (e *Executor) layerChecks(p *probed) []Check {
 	}
 	if p.facts.landlock() == 0 {
 		checks = append(checks, Check{
-			Name: string(sallyport.LayerLandlock), Result: CheckDegraded,
+			Name: string(sallyport.LayerLandlock), Result: CheckAdvice,
 			Detail: "this kernel has none that can be used; the read-only mounts and the uid of the run hold without it",
 			Remedy: "start Linux 5.19 or newer with landlock in its lsm= list",
 		})

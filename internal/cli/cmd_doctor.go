@@ -66,7 +66,7 @@ func (d *doctorCommand) look(ctx context.Context, a *app) (diagnosis, error) {
 	found := diagnosis{Runs: true, Isolation: settings.Isolation}
 	for _, check := range checks {
 		switch check.Result {
-		case bubblewrap.CheckPass:
+		case bubblewrap.CheckPass, bubblewrap.CheckAdvice:
 		case bubblewrap.CheckFail:
 			found.Runs = false
 		case bubblewrap.CheckDegraded:
@@ -199,7 +199,7 @@ func printDiagnosis(p *page, found diagnosis) {
 		switch check.Result {
 		case bubblewrap.CheckPass:
 			mark = p.green("✓")
-		case bubblewrap.CheckDegraded:
+		case bubblewrap.CheckDegraded, bubblewrap.CheckAdvice:
 			mark = p.yellow("!")
 		case bubblewrap.CheckFail:
 		}
