@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -107,7 +108,13 @@ except OSError:
 			req := s.script("bash", "sleep 60 & sleep 60\n")
 			req.Limits.Timeout = 2 * time.Second
 			done := make(chan sallyport.Result, 1)
-			go func() { done <- s.do(t, req) }()
+			go func() {
+				r, err := s.e.Execute(t.Context(), req)
+				if err != nil {
+					t.Errorf("execute: %v", err)
+				}
+				done <- r
+			}()
 			if frozen := s.writeToGroups(t, "cgroup.freeze", "1"); frozen == 0 && os.Geteuid() == 0 {
 				t.Error("no group was frozen")
 			}
@@ -133,8 +140,10 @@ func (s *siege) whileRunning(t *testing.T, names ...string) []groupValue {
 	t.Helper()
 	done := make(chan struct{})
 	go func() {
-		s.do(t, s.script("bash", "sleep 1\n"))
-		close(done)
+		defer close(done)
+		if _, err := s.e.Execute(t.Context(), s.script("bash", "sleep 1\n")); err != nil {
+			t.Errorf("execute: %v", err)
+		}
 	}()
 	var values []groupValue
 	for len(values) == 0 {
@@ -173,12 +182,15 @@ func (s *siege) groupFiles(t *testing.T, name string) []string {
 func (s *siege) writeToGroups(t *testing.T, name, value string) int {
 	t.Helper()
 	written := 0
-	for range 40 {
-		time.Sleep(20 * time.Millisecond)
+	for range 100 {
+		time.Sleep(15 * time.Millisecond)
 		for _, file := range s.groupFiles(t, name) {
 			members, err := os.ReadFile(filepath.Join(filepath.Dir(file), "cgroup.procs"))
-			if err != nil || len(strings.Fields(string(members))) < 4 {
-				continue // bubblewrap, PID 1, bash and sleep
+			if err != nil || !slices.ContainsFunc(strings.Fields(string(members)), func(pid string) bool {
+				name, err := os.ReadFile("/proc/" + pid + "/comm")
+				return err == nil && string(name) == "sleep\n"
+			}) {
+				continue
 			}
 			if err := os.WriteFile(file, fmt.Append(nil, value), 0); err == nil {
 				written++

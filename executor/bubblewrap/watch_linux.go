@@ -194,12 +194,28 @@ func (a *active) release(deadline time.Time) bool {
 	err := a.group.remove(deadline)
 	if err != nil {
 		a.e.log.Warn("control group of a finished run is still there", "error", err.Error())
+		a.e.running.Go(a.removeLater)
 	}
 	if a.uid >= 0 {
 		a.e.uids.release(a.uid)
 	}
 	a.e.cpus.give(a.cpus)
 	return err == nil
+}
+
+// removeLater removes the groups of a dead run that were still busy at the deadline, as they can be on a machine at its limit.
+func (a *active) removeLater() {
+	for {
+		closing := false
+		select {
+		case <-a.e.closing:
+			closing = true
+		case <-time.After(time.Second):
+		}
+		if a.group.remove(time.Now().Add(2*time.Second)) == nil || closing {
+			return
+		}
+	}
 }
 
 // abandon gives back what start took before it failed; nothing was started.
