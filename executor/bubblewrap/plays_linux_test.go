@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -140,21 +139,11 @@ func testBinary(tb testing.TB) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	from, err := os.Open(self)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer func() { _ = from.Close() }()
 	path := filepath.Join(openDir(tb, -1), "test")
-	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := io.Copy(to, from); err != nil {
-		tb.Fatal(err)
-	}
-	if err := to.Close(); err != nil {
-		tb.Fatal(err)
+	// By another process: a descriptor of ours that can write would be in whatever else is forked meanwhile, and a file that is
+	// open for writing cannot be executed.
+	if out, err := exec.CommandContext(tb.Context(), "cp", self, path).CombinedOutput(); err != nil {
+		tb.Fatalf("%v: %s", err, out)
 	}
 	if err := os.Chmod(path, 0o755); err != nil {
 		tb.Fatal(err)
