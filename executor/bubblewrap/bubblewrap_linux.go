@@ -175,6 +175,10 @@ func (e *Executor) Execute(ctx context.Context, req sallyport.ExecRequest) (sall
 	}
 	s.plan = p.plan
 	o, err := e.run(ctx, s)
+	if errors.Is(err, errConfigTooLarge) {
+		// The request's fault and not the host's: what the kernel says to a little less of it, in the same words.
+		return sallyport.Result{StartError: errConfigTooLarge.Error(), Isolation: p.isolation()}, nil
+	}
 	if err != nil {
 		return sallyport.Result{}, e.failure(ctx, o, err)
 	}
