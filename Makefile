@@ -17,7 +17,7 @@ GOLANGCI_LINT := $(BIN)/golangci-lint-$(GOLANGCI_LINT_VERSION)
 GOTESTSUM     := $(BIN)/gotestsum-$(GOTESTSUM_VERSION)
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo install test test-go conformance check format lint vet archtest docs helper deps \
+.PHONY: help build demo install install-test test test-go conformance check format lint vet archtest docs helper deps \
 	generate fuzz bench storm soak release install-tools clean FORCE
 
 ## help: list the targets
@@ -39,8 +39,12 @@ demo: install build
 install:
 	@scripts/install.sh
 
-## test: every test there is: units under the race detector, end to end, protocol conformance, other parties' clients
-test: $(GOTESTSUM) build
+## install-test: install what check and test need besides Go, where it is missing
+install-test:
+	@scripts/install.sh test
+
+## test: install what is missing, then every test there is: units under the race detector, end to end, protocol conformance, other parties' clients
+test: install-test $(GOTESTSUM) build
 	@GOTESTSUM=$(GOTESTSUM) OUT=$(OUT) scripts/test.sh
 
 ## test-go: the Go tests of PKG alone, under the race detector

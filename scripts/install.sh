@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what a run of a skill needs on this host: bubblewrap (the sandbox), python3, bash and nodejs (the interpreters).
+# Installs what a run of a skill needs on this host: bubblewrap (the sandbox), python3, bash and nodejs (the interpreters). With
+# the argument "test" also what make check and make test need (packages by their Debian names).
 # It installs what is missing as root or through sudo -n; otherwise it prints the exact command and fails.
 set -euo pipefail
 
@@ -29,6 +30,20 @@ need python3 "$python"
 if [ ${#missing[@]} -gt 0 ]; then required=true; fi
 need bash bash
 need node nodejs
+if [ "${1:-}" = test ]; then
+	required=true
+	need npm npm
+	need gcc gcc
+	need x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu
+	need aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+	need make make
+	need git git
+	need jq jq
+	need curl curl
+	# gcc comes without headers and libraries; the race detector and the attacks, which are static C programs, need them.
+	if [ ! -e /usr/include/stdio.h ]; then missing+=(libc6-dev); fi
+	if [ ! -e /etc/ssl/certs/ca-certificates.crt ]; then missing+=(ca-certificates); fi
+fi
 if [ ${#missing[@]} -eq 0 ]; then exit 0; fi
 
 give_up() {
