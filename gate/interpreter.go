@@ -1,12 +1,13 @@
 package gate
 
 import (
-	"bytes"
 	"context"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/internal/shebang"
 )
 
 // interpreterGate: the script's extension, or the program its first line names, is in the allow-list.
@@ -43,9 +44,8 @@ func (g interpreterGate) find(script sallyport.Component) (sallyport.Interpreter
 		runtime = script.Script.Runtime
 	}
 	var fits []sallyport.Interpreter
-	names := scriptNames(script)
 	for _, row := range g.allowed {
-		if row.Program != "" && matches(row, names) {
+		if row.Program != "" && matches(row, script) {
 			fits = append(fits, row)
 		}
 	}
@@ -63,7 +63,7 @@ func (g interpreterGate) find(script sallyport.Component) (sallyport.Interpreter
 // inferred reports whether runtime is what the script's own name says, so that declaring bash for a .py file does not
 // fall back to the row for .py.
 func inferred(script sallyport.Component, runtime string) bool {
-	switch strings.ToLower(strings.TrimPrefix(path.Ext(script.Path), ".")) {
+	switch extension(script.Path) {
 	case "py":
 		return runtime == "python"
 	case "sh", "bash":
@@ -74,44 +74,19 @@ func inferred(script sallyport.Component, runtime string) bool {
 	return true
 }
 
-// scriptNames are what the allow-list is asked for: the extension, or for a file without one the program of its shebang,
-// with and without a version at its end.
-func scriptNames(script sallyport.Component) []string {
-	if extension := strings.TrimPrefix(path.Ext(script.Path), "."); extension != "" {
-		return []string{strings.ToLower(extension)}
-	}
-	program := shebang(script.Content)
-	if program == "" {
-		return nil
-	}
-	return []string{program, strings.TrimRight(program, "0123456789.")}
+// extension of a path, without its dot and in lower case, as the rows of the allow-list are compared.
+func extension(name string) string {
+	return strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
 }
 
-func matches(row sallyport.Interpreter, names []string) bool {
-	extension := strings.ToLower(strings.TrimPrefix(row.Extension, "."))
-	for _, name := range names {
-		if name != "" && (name == extension || len(names) > 1 && (name == row.Runtime || name == path.Base(row.Program))) {
-			return true
-		}
+// matches reports whether row is for script: by the script's extension, and for a file without one by the program that its
+// first line names, which may be the row's extension, runtime or program.
+func matches(row sallyport.Interpreter, script sallyport.Component) bool {
+	allowed := strings.ToLower(strings.TrimPrefix(row.Extension, "."))
+	if own := extension(script.Path); own != "" {
+		return own == allowed
 	}
-	return false
-}
-
-// shebang returns the base name of the program in "#!/usr/bin/python3 -u" or "#!/usr/bin/env -S python3 -u".
-func shebang(content []byte) string {
-	line, _, _ := bytes.Cut(content[:min(len(content), 256)], []byte("\n"))
-	rest, found := bytes.CutPrefix(bytes.TrimPrefix(line, []byte("\ufeff")), []byte("#!"))
-	if !found {
-		return ""
-	}
-	fields := strings.Fields(string(rest))
-	for i, field := range fields {
-		if i == 0 && path.Base(field) != "env" {
-			return path.Base(field)
-		}
-		if i > 0 && !strings.HasPrefix(field, "-") && !strings.Contains(field, "=") {
-			return path.Base(field)
-		}
-	}
-	return ""
+	return slices.ContainsFunc(shebang.Names(script.Content), func(name string) bool {
+		return name != "" && (name == allowed || name == row.Runtime || name == path.Base(row.Program))
+	})
 }

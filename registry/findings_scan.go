@@ -9,6 +9,7 @@ import (
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/internal/mediatype"
+	"github.com/sallyport-dev/sallyport/internal/shebang"
 )
 
 const (
@@ -107,7 +108,7 @@ func (f *fileScan) text() {
 func (f *fileScan) program() bool {
 	c := f.component
 	_, known := scriptRuntimes[extensionOf(c.Path)]
-	return c.Kind == sallyport.KindScript || known || shebang(c.Content) != ""
+	return c.Kind == sallyport.KindScript || known || shebang.Names(c.Content) != nil
 }
 
 // prose reports whether the file is what people and models read.

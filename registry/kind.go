@@ -1,12 +1,12 @@
 package registry
 
 import (
-	"bytes"
 	"path"
 	"strings"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/internal/mediatype"
+	"github.com/sallyport-dev/sallyport/internal/shebang"
 )
 
 // InferKind says what a file of a skill is for when sallyport.yaml does not. The first rule that fits decides:
@@ -26,7 +26,7 @@ func InferKind(name string, content []byte) sallyport.Kind {
 	switch {
 	case name == SkillFile, name == SettingsFile:
 		return sallyport.KindDocument
-	case known, shebang(content) != "":
+	case known, shebang.Names(content) != nil:
 		return sallyport.KindScript
 	case folder == sallyport.KindScript && text && !dataName(name):
 		return sallyport.KindScript
@@ -45,11 +45,12 @@ func InferRuntime(name string, content []byte) string {
 	if runtime := scriptRuntimes[extensionOf(name)]; runtime != "" {
 		return runtime
 	}
-	program := shebang(content)
-	if runtime, known := programRuntimes[program]; known {
-		return runtime
+	for _, name := range shebang.Names(content) {
+		if runtime, known := programRuntimes[name]; known {
+			return runtime
+		}
 	}
-	return programRuntimes[strings.TrimRight(program, "0123456789.")]
+	return ""
 }
 
 // scriptRuntimes are the extensions of scripts. An empty runtime is a script that none of the built-in runtimes runs.
@@ -102,29 +103,6 @@ func kindFolder(name string) sallyport.Kind {
 			return sallyport.KindTemplate
 		case "assets", "asset":
 			return sallyport.KindArtifact
-		}
-	}
-	return ""
-}
-
-// maxShebang bounds the first line that is looked at.
-const maxShebang = 256
-
-// shebang returns the base name of the program in "#!/usr/bin/python3 -u" or "#!/usr/bin/env -S A=1 python3 -u", empty when
-// there is none.
-func shebang(content []byte) string {
-	line, _, _ := bytes.Cut(content[:min(len(content), maxShebang)], []byte("\n"))
-	rest, found := bytes.CutPrefix(bytes.TrimPrefix(line, []byte("\ufeff")), []byte("#!"))
-	fields := strings.Fields(string(rest))
-	if !found || len(fields) == 0 || !strings.HasPrefix(fields[0], "/") { // Rust begins attributes with #![
-		return ""
-	}
-	for i, field := range fields {
-		if i == 0 && path.Base(field) != "env" {
-			return path.Base(field)
-		}
-		if i > 0 && !strings.HasPrefix(field, "-") && !strings.Contains(field, "=") {
-			return path.Base(field)
 		}
 	}
 	return ""
