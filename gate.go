@@ -24,6 +24,8 @@ type Candidate struct {
 	// Argv is nil when the caller sent none.
 	Argv  []string
 	Files []InputFile
+	// Policy is the tenant's, as it was when the request was resolved.
+	Policy Policy
 	// Limits are already combined: request, script, tenant, installation.
 	Limits Limits
 	// Grants are all grants of the tenant that cover the script, newest first. Filled by resolve.
@@ -44,8 +46,14 @@ type Interpreter struct {
 	Extension string `json:"extension"`
 	// Runtime is the name that the execution reports: python, bash, node or a runtime's name.
 	Runtime string `json:"runtime"`
-	// Program is an absolute path for a local executor, or a runtime name that the executor understands.
+	// Program is an absolute path for a local executor, or a runtime name that the executor understands. With Root or Image it
+	// is a path in there.
 	Program string `json:"program"`
+	// Root is the folder that stands in for the system's own files, an absolute path on the executor's host, read-only and
+	// verified; empty means the host's own.
+	Root string `json:"root,omitempty"`
+	// Image is the OCI image of the runtime, by digest, for an executor that starts containers; empty when it has none.
+	Image string `json:"image,omitempty"`
 }
 
 // Gate is one yes/no check before a run. Check returns nil to let the candidate pass. It may set the

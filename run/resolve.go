@@ -46,7 +46,12 @@ func (s *Service) resolve(ctx context.Context, p sallyport.Principal, req Reques
 	if candidate.Grants, err = s.cfg.Grants.Grants(ctx, p.TenantID, candidate.Skill.ID); err != nil {
 		return candidate, err
 	}
-	candidate.Limits = s.limits(req, candidate.Script)
+	if s.cfg.Policies != nil {
+		if candidate.Policy, err = s.cfg.Policies.Policy(ctx, p.TenantID); err != nil {
+			return candidate, err
+		}
+	}
+	candidate.Limits = s.limits(req, candidate.Script).Narrow(candidate.Policy.Limits)
 	return candidate, nil
 }
 

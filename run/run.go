@@ -113,6 +113,11 @@ type ExecutionFilter struct {
 	Cursor      string
 }
 
+// Policies gives the policy of a tenant, read anew for each run. An error refuses the run.
+type Policies interface {
+	Policy(ctx context.Context, tenant sallyport.TenantID) (sallyport.Policy, error)
+}
+
 // Skills resolves what a request names; package registry provides it.
 type Skills interface {
 	Resolve(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error)

@@ -17,6 +17,8 @@ type Config struct {
 	Skills Skills
 	Grants Grants
 	Ledger Ledger
+	// Policies narrow for a tenant what the installation allows; nil narrows nothing.
+	Policies Policies
 	// Gates in order; package gate lists the standard ones.
 	Gates    []sallyport.Gate
 	Executor sallyport.Executor
