@@ -197,8 +197,15 @@ func (s *Server) ServeMCP(ctx context.Context, p sallyport.Principal, in io.Read
 	return s.mcp.ServeStdio(ctx, p, in, out)
 }
 
-// Run does the background work (audit checkpoints) until ctx ends.
-func (s *Server) Run(ctx context.Context) error { return s.audit.Run(ctx) }
+// Run does the background work until ctx ends: audit checkpoints, and the jobs of jobs.go. It returns the error of the checkpoints
+// at the end.
+func (s *Server) Run(ctx context.Context) error {
+	var working sync.WaitGroup
+	working.Go(func() { s.work(ctx, s.jobs()) })
+	err := s.audit.Run(ctx)
+	working.Wait()
+	return err
+}
 
 // closeWait bounds how long Close waits for running executions.
 const closeWait = 2 * time.Minute
