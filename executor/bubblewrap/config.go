@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+
+	"github.com/sallyport-dev/sallyport/internal/seccomp"
 )
 
 // Kind is the name of this executor.
@@ -17,6 +19,12 @@ const (
 	DefaultFirstUID   = 60800
 	DefaultUIDCount   = 384
 	DefaultCacheBytes = 512 << 20
+)
+
+// The lists of system calls that scripts are denied; internal/seccomp/profiles.md has them.
+const (
+	ProfileDefault = seccomp.Default
+	ProfileStrict  = seccomp.Strict
 )
 
 // The ways to build a sandbox.

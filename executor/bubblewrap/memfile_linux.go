@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sallyport-dev/sallyport/internal/seccomp"
 )
 
 // memoryFile returns a file in memory that holds data, sealed against every change and read from its start. It is how
@@ -54,7 +56,7 @@ type staticFile struct {
 }
 
 func newStatic(helper []byte, goarch, profile string) (*static, error) {
-	filter, err := seccompFilter(goarch, profile)
+	filter, err := seccomp.Filter(goarch, profile)
 	if err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ const (
 	ProfileProduction Profile = "production"
 )
 
-// SandboxProfile is a list of denied system calls, see executor/bubblewrap/profiles.md.
+// SandboxProfile is a list of denied system calls, see internal/seccomp/profiles.md.
 type SandboxProfile string
 
 // The lists.

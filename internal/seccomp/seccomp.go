@@ -1,4 +1,8 @@
-package bubblewrap
+// Package seccomp holds the lists of system calls that scripts are denied, and makes the kernel's filters of them.
+//
+// It owns the lists and their assembly; it leaves loading a filter to the executors that start scripts on a kernel. Its one
+// invariant: there is one list for all of them, and it names every call by the number that it has on each machine.
+package seccomp
 
 import (
 	"encoding/binary"
@@ -187,9 +191,9 @@ func setLimits() fragment {
 	}
 }
 
-// seccompProgram builds the filter for one architecture. A call of a foreign architecture kills the process: its numbers
+// assemble builds the filter for one architecture. A call of a foreign architecture kills the process: its numbers
 // mean other things, so no answer would be right.
-func seccompProgram(arch architecture, list []denial) []bpf.Instruction {
+func assemble(arch architecture, list []denial) []bpf.Instruction {
 	program := []bpf.Instruction{
 		bpf.LoadAbsolute{Off: dataArch, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: arch.audit, SkipTrue: 1},
@@ -215,8 +219,8 @@ func seccompProgram(arch architecture, list []denial) []bpf.Instruction {
 	return append(program, permit())
 }
 
-// seccompFilter is seccompProgram as the kernel's array of struct sock_filter.
-func seccompFilter(goarch, profile string) ([]byte, error) {
+// Filter is the named profile for a machine (by its GOARCH) as the kernel's array of struct sock_filter.
+func Filter(goarch, profile string) ([]byte, error) {
 	arch, ok := architectures()[goarch]
 	if !ok {
 		return nil, fmt.Errorf("no seccomp deny list for %s", goarch)
@@ -225,7 +229,7 @@ func seccompFilter(goarch, profile string) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("no seccomp profile %q", profile)
 	}
-	raw, err := bpf.Assemble(seccompProgram(arch, list))
+	raw, err := bpf.Assemble(assemble(arch, list))
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package bubblewrap
+package seccomp
 
 import (
 	"encoding/binary"
@@ -23,7 +23,7 @@ const allowed = seccompAllow
 // decide runs the filter of arch over one system call.
 func decide(t *testing.T, arch architecture, profile string, audit uint32, number uint32, args ...uint64) uint32 {
 	t.Helper()
-	vm, err := bpf.NewVM(seccompProgram(arch, profiles()[profile]))
+	vm, err := bpf.NewVM(assemble(arch, profiles()[profile]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestSeccompDecisions(t *testing.T) {
 			t.Parallel()
 			for name, number := range map[string]int{"amd64": tt.amd64, "arm64": tt.arm64} {
 				arch := architectures()[name]
-				if got := decide(t, arch, ProfileDefault, arch.audit, uint32(number), tt.args...); got != tt.want {
+				if got := decide(t, arch, Default, arch.audit, uint32(number), tt.args...); got != tt.want {
 					t.Errorf("%s: got %#x, want %#x", name, got, tt.want)
 				}
 			}
@@ -128,7 +128,7 @@ func TestStrictDecisions(t *testing.T) {
 	} {
 		for name, number := range map[string]int{"amd64": tt.amd64, "arm64": tt.arm64} {
 			arch := architectures()[name]
-			if got := decide(t, arch, ProfileStrict, arch.audit, uint32(number), tt.args...); got != tt.want {
+			if got := decide(t, arch, Strict, arch.audit, uint32(number), tt.args...); got != tt.want {
 				t.Errorf("%s, %s: got %#x, want %#x", tt.name, name, got, tt.want)
 			}
 		}
@@ -150,7 +150,7 @@ func TestSeccompRows(t *testing.T) {
 				for _, arg := range []uint64{0, 0x10000000, 17, 4, 5, 8, 0x40000, 0x5412} {
 					got := decide(t, arch, profile, arch.audit, uint32(number), arg, arg, arg, arg, arg, arg)
 					refused = refused || got != allowed
-					if base := decide(t, arch, ProfileDefault, arch.audit, uint32(number), arg, arg, arg, arg, arg, arg); base != allowed && got == allowed {
+					if base := decide(t, arch, Default, arch.audit, uint32(number), arg, arg, arg, arg, arg, arg); base != allowed && got == allowed {
 						t.Errorf("%s, %s: %s with %#x is allowed, and the default profile refuses it", name, profile, d.name, arg)
 					}
 				}
@@ -181,7 +181,7 @@ func TestProfilesDocument(t *testing.T) {
 		"calls of the x32 table, and calls newer than this list (above " + strconv.Itoa(lastKnownSystemCall) + "), are answered with ENOSYS. " +
 		"EPERM and the other words are what the call answers; the script may go on.\n\n" +
 		"| call | default | strict |\n|---|---|---|\n")
-	strict := profiles()[ProfileStrict]
+	strict := profiles()[Strict]
 	for i, row := range strict {
 		base := "allowed"
 		if list := denials(); i < len(list) {
@@ -214,19 +214,19 @@ func TestSeccompFilterSize(t *testing.T) {
 	t.Parallel()
 	for name := range architectures() {
 		for profile := range profiles() {
-			filter, err := seccompFilter(name, profile)
+			filter, err := Filter(name, profile)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(filter)%8 != 0 || len(filter) > filterMaxBytes {
+			if len(filter)%8 != 0 || len(filter) > 32768 {
 				t.Errorf("%s, %s: %d bytes", name, profile, len(filter))
 			}
 		}
 	}
-	if _, err := seccompFilter("riscv64", ProfileDefault); err == nil {
+	if _, err := Filter("riscv64", Default); err == nil {
 		t.Error("an architecture without a list has a filter")
 	}
-	if _, err := seccompFilter("amd64", "lax"); err == nil {
+	if _, err := Filter("amd64", "lax"); err == nil {
 		t.Error("an unknown profile has a filter")
 	}
 }
@@ -247,7 +247,7 @@ func TestSeccompNumbers(t *testing.T) {
 		if newest > lastKnownSystemCall {
 			t.Errorf("%s: there are system calls up to %d that nobody judged; look at them, then raise lastKnownSystemCall", name, newest)
 		}
-		for _, d := range profiles()[ProfileStrict] {
+		for _, d := range profiles()[Strict] {
 			want, known := numbers[d.name]
 			if !known {
 				want = -1

@@ -1,21 +1,21 @@
-package bubblewrap
+package seccomp
 
 import "slices"
 
-// The seccomp profiles of [Config]. profiles.md lists what each denies.
+// The profiles. profiles.md lists what each denies.
 const (
-	// ProfileDefault denies what no script needs: new namespaces, other processes' memory, mounts, kernel interfaces with a
+	// Default denies what no script needs: new namespaces, other processes' memory, mounts, kernel interfaces with a
 	// history of faults, and what concerns the machine.
-	ProfileDefault = "default"
-	// ProfileStrict denies in addition what two runs could signal each other with through the files of the host that both
+	Default = "default"
+	// Strict denies in addition what two runs could signal each other with through the files of the host that both
 	// can read: locks and leases on them, notices that somebody opened them, and the state of their pages in memory. It
 	// costs programs that list network interfaces, watch files or use flock.
-	ProfileStrict = "strict"
+	Strict = "strict"
 )
 
 // profiles are the deny lists by name.
 func profiles() map[string][]denial {
-	return map[string][]denial{ProfileDefault: denials(), ProfileStrict: overlay(denials(), strictDenials())}
+	return map[string][]denial{Default: denials(), Strict: overlay(denials(), strictDenials())}
 }
 
 // overlay replaces the rows of base that more has too, and adds the others.
