@@ -15,13 +15,19 @@ type dialect struct {
 	duplicate func(err error) bool
 
 	// Full text search. indexSkill stores (seq, slug, name, description, paths, instructions), replacing what was
-	// there; countMatches and searchSkills take the parameters that search.go names.
+	// there; countMatches, searchSkills and rankSkills (which orders by how well each matches) take the parameters that
+	// search.go names.
 	indexSkill   string
 	countMatches string
 	searchSkills string
-	// allWords and anyWord turn plain words into the expression that these statements match.
-	allWords func(words []string) string
-	anyWord  func(words []string) string
+	rankSkills   string
+	// allWords turns plain words into the expression that these statements match, wordsLike one into that for words that begin
+	// like it, and either joins expressions; nothing for none.
+	allWords  func(words []string) string
+	wordsLike func(word string) string
+	either    func(expressions []string) string
+	// byPlace divides what matches an expression, and not the other if there is one, by the best place in which it does.
+	byPlace func(expression, without string) []string
 }
 
 // database is an opened, checked and migrated database.

@@ -33,14 +33,17 @@ const listSkills = `SELECT ` + skillColumns + ` FROM skills AS s WHERE s.tenant_
 // newestSkill is the time behind which a search does not look on its later pages.
 const newestSkill = `SELECT COALESCE(MAX(s.created_at), 0) FROM skills AS s WHERE s.tenant_id = ?1`
 
-// The search statements of SQLite: ?5 is the expression to match, ?6 the newest creation time that counts, then limit and
-// offset. The weights are those of slug, name, description, paths, instructions.
+// The search statements of SQLite: ?5 is the expression to match, ?6 the newest creation time that counts, then a bound on the
+// count, or limit and offset. The weights are those of slug, name, description, paths, instructions.
 const (
 	sqliteIndexSkill = `INSERT OR REPLACE INTO skill_search (rowid, slug, name, description, paths, instructions)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6)`
-	sqliteMatches      = ` FROM skill_search JOIN skills AS s ON s.seq = skill_search.rowid WHERE s.tenant_id = ?1 AND ` + visible + ` AND skill_search MATCH ?5 AND s.created_at <= ?6`
-	sqliteCountMatches = `SELECT COUNT(*)` + sqliteMatches
-	sqliteSearchSkills = `SELECT ` + skillColumns + sqliteMatches + `
+	// CROSS keeps the planner from asking the index once for each skill.
+	sqliteMatches      = ` FROM skill_search CROSS JOIN skills AS s ON s.seq = skill_search.rowid WHERE s.tenant_id = ?1 AND ` + visible + ` AND skill_search MATCH ?5 AND s.created_at <= ?6`
+	sqliteCountMatches = `SELECT COUNT(*) FROM (SELECT 1` + sqliteMatches + ` LIMIT ?7)`
+	// In the order of the index, which is that of creation: it reads no more than it returns.
+	sqliteSearchSkills = `SELECT ` + skillColumns + sqliteMatches + ` ORDER BY skill_search.rowid LIMIT ?7 OFFSET ?8`
+	sqliteRankSkills   = `SELECT ` + skillColumns + sqliteMatches + `
 	ORDER BY bm25(skill_search, 8.0, 8.0, 4.0, 2.0, 1.0), s.slug, s.id LIMIT ?7 OFFSET ?8`
 )
 
@@ -49,15 +52,17 @@ type listCursor struct {
 	// Slug and ID of the last skill, when there is no query.
 	Slug string            `json:"s,omitempty"`
 	ID   sallyport.SkillID `json:"i,omitempty"`
-	// Offset, whether the words match one by one, and the newest creation time that counts, when there is one. Skills
-	// made between two pages would move the offset.
+	// Tier and the offset in it, whether the words match one by one, and the newest creation time that counts, when there is
+	// a query. Skills made between two pages would move the offset.
+	Tier   int   `json:"t,omitempty"`
 	Offset int   `json:"o,omitempty"`
 	Any    bool  `json:"a,omitempty"`
 	Newest int64 `json:"n,omitempty"`
 }
 
-// ListSkills implements registry.Store. Without a word in the query it lists by slug. With words it ranks the skills that
-// have them all; when no skill has, those that have a word that begins like any of them.
+// ListSkills implements registry.Store. Without a word in the query it lists by slug. With words it finds the skills that
+// have them all; when no skill has, those that have any, or a word that begins like one that no skill has. What matches best comes
+// first; see rankedMatches.
 func (s *Store) ListSkills(ctx context.Context, tenant sallyport.TenantID, filter registry.SkillFilter) (registry.SkillPage, error) {
 	const op = "store.list_skills"
 	words := queryWords(filter.Query)
@@ -120,30 +125,36 @@ func (s *Store) search(ctx context.Context, tx *session, words []string, at list
 		}
 		at.Newest = newest
 	}
-	expression := s.dialect.allWords(words)
-	if at.Any {
-		expression = s.dialect.anyWord(rareWords(words))
+	m := matcher{tx, s.dialect, append(args, "", at.Newest), s.ranked / len(words)}
+	var (
+		tiers []tier
+		total int
+		err   error
+	)
+	if !at.Any {
+		tiers, total, err = m.allWords(ctx, words)
+		// A later page of skills that are gone by now is empty; it does not become another search.
+		at.Any = err == nil && total == 0 && at.Offset == 0 && at.Tier == 0
 	}
-	args = append(args, expression, at.Newest)
-	total, _, err := one(ctx, tx, scalar[int], s.dialect.countMatches, args...)
+	if at.Any {
+		tiers, total, err = m.anyWord(ctx, rareWords(words))
+	}
 	if err != nil {
 		return registry.SkillPage{}, nil, err
 	}
-	if total == 0 && !at.Any && at.Offset == 0 {
-		at.Any = true
-		return s.search(ctx, tx, words, at, limit, args[:4])
-	}
-	skills, err := all(ctx, tx, scanSkill, s.dialect.searchSkills, append(args, limit+1, at.Offset)...)
+	skills, next, err := m.page(ctx, tiers, at, limit)
 	if err != nil {
 		return registry.SkillPage{}, nil, err
 	}
 	page := registry.SkillPage{Skills: skills, Total: total}
-	if len(skills) <= limit {
+	if len(skills) < limit || total == len(skills) {
 		return page, nil, nil
 	}
-	page.Skills = skills[:limit]
-	at.Offset += limit
-	return page, &at, nil
+	more, _, err := m.page(ctx, tiers, next, 1)
+	if err != nil || len(more) == 0 {
+		return page, nil, err
+	}
+	return page, &next, nil
 }
 
 func pageSize(limit int) int {

@@ -29,8 +29,11 @@ func sqliteDialect() dialect {
 		indexSkill:   sqliteIndexSkill,
 		countMatches: sqliteCountMatches,
 		searchSkills: sqliteSearchSkills,
-		allWords:     func(words []string) string { return matchSQLite(words, " AND ", false) },
-		anyWord:      func(words []string) string { return matchSQLite(words, " OR ", true) },
+		rankSkills:   sqliteRankSkills,
+		allWords:     allWordsSQLite,
+		wordsLike:    wordsLikeSQLite,
+		either:       func(expressions []string) string { return strings.Join(expressions, " OR ") },
+		byPlace:      byPlaceSQLite,
 	}
 }
 
@@ -142,15 +145,41 @@ func explainSQLite(err error) string {
 	}
 }
 
-// matchSQLite quotes each word, so that nothing in it is FTS5 syntax. With begin set, a word of three letters or more
-// matches what begins like it.
-func matchSQLite(words []string, operator string, begin bool) string {
+// allWordsSQLite quotes each word, so that nothing in it is FTS5 syntax.
+func allWordsSQLite(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
-		quoted[i] = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
-		if begin && len(word) > 2 {
-			quoted[i] += "*"
-		}
+		quoted[i] = quoteSQLite(word)
 	}
-	return strings.Join(quoted, operator)
+	return strings.Join(quoted, " AND ")
+}
+
+func quoteSQLite(word string) string { return `"` + strings.ReplaceAll(word, `"`, `""`) + `"` }
+
+// wordsLikeSQLite leaves a word of two bytes or less as it is: half of all words begin like it.
+func wordsLikeSQLite(word string) string {
+	if len(word) <= 2 {
+		return quoteSQLite(word)
+	}
+	return quoteSQLite(word) + "*"
+}
+
+func byPlaceSQLite(expression, without string) []string {
+	var tiers []string
+	better := ""
+	for _, columns := range []string{"{slug name}", "{slug name description}", "{slug name description paths}", ""} {
+		tier := "(" + expression + ")"
+		if columns != "" {
+			tier = columns + " : " + tier
+		}
+		part := tier
+		if better != "" {
+			part += " NOT (" + better + ")"
+		}
+		if without != "" {
+			part += " NOT (" + without + ")"
+		}
+		tiers, better = append(tiers, part), tier
+	}
+	return tiers
 }

@@ -47,6 +47,8 @@ type Store struct {
 	dialect dialect
 	writer  *writer
 	reader  *reader
+	// ranked is rankedMatches but in tests.
+	ranked int
 }
 
 // Open opens the database, makes or upgrades its schema and starts the writer. A file that is read-only, damaged, no
@@ -62,6 +64,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		dialect: d.dialect,
 		writer:  newWriter(d.dialect, d.write, cfg),
 		reader:  newReader(d.dialect, d.read),
+		ranked:  rankedMatches,
 	}
 	go s.writer.run(context.WithoutCancel(ctx))
 	return s, nil
