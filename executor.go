@@ -11,8 +11,8 @@ import (
 // Before the call: the audit entry is durable, the opening record is written and a slot is held.
 //
 // The Executor owns where the script runs, under which identity, with which files, network, processor and
-// memory. It must isolate, must stop the script at req.Limits.Timeout, must keep at most
-// req.Limits.OutputBytes of each stream, and must leave nothing behind. It uses req.TenantID, never
+// memory. It must isolate, must stop the script at req.Limits.Timeout and, when that is set, at
+// req.Limits.CPUTime, must keep at most req.Limits.OutputBytes of each stream, and must leave nothing behind. It uses req.TenantID, never
 // anything ambient in ctx.
 //
 // Return: a Result for whatever the script did, a timeout, a kill and a limit included; an error only if it
@@ -72,11 +72,12 @@ const (
 	FeatureRevision  Feature = "revision" // the whole revision is staged, not the script alone
 	FeatureFiles     Feature = "files"    // input files
 	FeatureArtifacts Feature = "artifacts"
+	FeatureCPUTime   Feature = "cpu_time" // the CPU budget of a run, over all of its processes
 )
 
 // Features lists every feature.
 func Features() []Feature {
-	return []Feature{FeatureArgv, FeatureRevision, FeatureFiles, FeatureArtifacts}
+	return []Feature{FeatureArgv, FeatureRevision, FeatureFiles, FeatureArtifacts, FeatureCPUTime}
 }
 
 // Capabilities is what an executor can enforce now. The zero value provides nothing, so it refuses.

@@ -6,7 +6,8 @@ import (
 )
 
 // Limits is what one execution may use. A zero field means unset; the set that reaches an executor has
-// every field set. Limits only narrow: see [Limits.Narrow]. In JSON Timeout is timeout_ms.
+// every field set but CPUTime. Limits only narrow: see [Limits.Narrow]. In JSON Timeout is timeout_ms and CPUTime
+// cpu_time_ms.
 type Limits struct {
 	Timeout       time.Duration // wall clock
 	MemoryBytes   int64
@@ -16,13 +17,17 @@ type Limits struct {
 	OutputBytes   int64 // each of stdout and stderr
 	ArtifactBytes int64
 	ArtifactFiles int64
+	// CPUTime is the processor time of all processes of the run together. Unlike the others it has no default: zero means
+	// no budget besides the wall clock and the share, also for an executor. Whole milliseconds, at least [MinCPUTime].
+	CPUTime time.Duration
 }
 
 // The defaults of design.md 4, and the top an installation allows a caller to ask for.
 const (
 	DefaultTimeout       = 30 * time.Second
 	MinTimeout           = time.Second
-	MinMemoryBytes       = 16 << 20 // what an interpreter needs to begin
+	MinMemoryBytes       = 16 << 20               // what an interpreter needs to begin
+	MinCPUTime           = 100 * time.Millisecond // what building the sandbox and an interpreter need to begin
 	MaxTimeout           = 60 * time.Second
 	DefaultGrace         = 5 * time.Second
 	DefaultOutputBytes   = 256 << 10
@@ -63,6 +68,7 @@ func (l Limits) Narrow(other Limits) Limits {
 		OutputBytes:   narrow(l.OutputBytes, other.OutputBytes),
 		ArtifactBytes: narrow(l.ArtifactBytes, other.ArtifactBytes),
 		ArtifactFiles: narrow(l.ArtifactFiles, other.ArtifactFiles),
+		CPUTime:       narrow(l.CPUTime, other.CPUTime),
 	}
 }
 
@@ -86,13 +92,14 @@ type limitsJSON struct {
 	OutputBytes   int64 `json:"output_bytes,omitempty"`
 	ArtifactBytes int64 `json:"artifact_bytes,omitempty"`
 	ArtifactFiles int64 `json:"artifact_files,omitempty"`
+	CPUTimeMS     int64 `json:"cpu_time_ms,omitempty"`
 }
 
-// MarshalJSON writes the set fields only, the timeout in milliseconds.
+// MarshalJSON writes the set fields only, times in milliseconds.
 func (l Limits) MarshalJSON() ([]byte, error) {
 	return json.Marshal(limitsJSON{
 		l.Timeout.Milliseconds(), l.MemoryBytes, l.Processes, l.CPUMillis,
-		l.ScratchBytes, l.OutputBytes, l.ArtifactBytes, l.ArtifactFiles,
+		l.ScratchBytes, l.OutputBytes, l.ArtifactBytes, l.ArtifactFiles, l.CPUTime.Milliseconds(),
 	})
 }
 
@@ -104,7 +111,7 @@ func (l *Limits) UnmarshalJSON(data []byte) error {
 	}
 	*l = Limits{
 		time.Duration(j.TimeoutMS) * time.Millisecond, j.MemoryBytes, j.Processes, j.CPUMillis,
-		j.ScratchBytes, j.OutputBytes, j.ArtifactBytes, j.ArtifactFiles,
+		j.ScratchBytes, j.OutputBytes, j.ArtifactBytes, j.ArtifactFiles, time.Duration(j.CPUTimeMS) * time.Millisecond,
 	}
 	return nil
 }

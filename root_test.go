@@ -172,6 +172,11 @@ func TestLimitsNarrow(t *testing.T) {
 	got := sallyport.DefaultLimits().Narrow(sallyport.Limits{Timeout: time.Second, MemoryBytes: 1 << 40, Processes: 7})
 	want := sallyport.DefaultLimits()
 	want.Timeout, want.Processes = time.Second, 7
+	if got != want || got.CPUTime != 0 {
+		t.Errorf("got %+v, want %+v without a CPU budget", got, want)
+	}
+	got = got.Narrow(sallyport.Limits{CPUTime: 3 * time.Second}).Narrow(sallyport.Limits{}).Narrow(sallyport.Limits{CPUTime: 1500 * time.Millisecond})
+	want.CPUTime = 1500 * time.Millisecond
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

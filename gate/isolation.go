@@ -76,5 +76,8 @@ func needs(c *sallyport.Candidate) []sallyport.Feature {
 	if len(c.Files) > 0 {
 		features = append(features, sallyport.FeatureFiles)
 	}
+	if c.Limits.CPUTime > 0 {
+		features = append(features, sallyport.FeatureCPUTime)
+	}
 	return features
 }

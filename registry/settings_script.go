@@ -102,13 +102,15 @@ func (p *settingsParser) limits(v yamlValue) sallyport.Limits {
 		"scratch_bytes": &out.ScratchBytes, "output_bytes": &out.OutputBytes,
 		"artifact_bytes": &out.ArtifactBytes, "artifact_files": &out.ArtifactFiles,
 	}
+	var cpuTimeMS int64
+	fields["cpu_time_ms"] = &cpuTimeMS
 	for i, key := range v.keys {
 		item, line := v.items[i], v.keyLines[i]
 		unit := map[string]time.Duration{"timeout_ms": time.Millisecond, "timeout_seconds": time.Second}[key]
 		field := fields[key]
 		if unit == 0 && field == nil {
 			p.add(ProblemSettings, line, "the limit %q is not known; the limits are timeout_ms (or timeout_seconds), memory_bytes, "+
-				"processes, cpu_millis, scratch_bytes, output_bytes, artifact_bytes, artifact_files", shorten(key))
+				"processes, cpu_millis, cpu_time_ms, scratch_bytes, output_bytes, artifact_bytes, artifact_files", shorten(key))
 			continue
 		}
 		value, err := strconv.ParseInt(item.text, 10, 64)
@@ -117,6 +119,9 @@ func (p *settingsParser) limits(v yamlValue) sallyport.Limits {
 			p.add(ProblemSettings, line, "the limit %s is not a whole number above zero", key)
 		case field == &out.MemoryBytes && value < sallyport.MinMemoryBytes:
 			p.add(ProblemSettings, line, "the limit memory_bytes is below %d, which an interpreter needs to begin", sallyport.MinMemoryBytes)
+		case field == &cpuTimeMS && (value < sallyport.MinCPUTime.Milliseconds() || value > int64(24*time.Hour/time.Millisecond)):
+			p.add(ProblemSettings, line, "the limit cpu_time_ms is outside %d, which a sandbox and an interpreter need to begin, to one day",
+				sallyport.MinCPUTime.Milliseconds())
 		case field != nil:
 			*field = value
 		case out.Timeout != 0:
@@ -127,6 +132,7 @@ func (p *settingsParser) limits(v yamlValue) sallyport.Limits {
 			out.Timeout = time.Duration(value) * unit
 		}
 	}
+	out.CPUTime = time.Duration(cpuTimeMS) * time.Millisecond
 	return out
 }
 

@@ -27,7 +27,7 @@ scripts:
     input: flags
     input_schema: {type: object, properties: {n: {type: integer, maximum: 1e3}}, additionalProperties: false}
     argv: {type: array, maxItems: 2}
-    limits: {timeout_seconds: 5, memory_bytes: 20000000, processes: 3, cpu_millis: 500, scratch_bytes: 1, output_bytes: 2, artifact_bytes: 3, artifact_files: 4}
+    limits: {timeout_seconds: 5, memory_bytes: 20000000, processes: 3, cpu_millis: 500, scratch_bytes: 1, output_bytes: 2, artifact_bytes: 3, artifact_files: 4, cpu_time_ms: 2500}
     secrets: [B_KEY, A_KEY]
   scripts/b.py: {input: none, input_schema: schemas/in.json, argv: free, limits: {timeout_ms: 1500}}
   scripts/c.py: {input_schema: schemas/in.yaml, argv: none}
@@ -48,7 +48,7 @@ scripts:
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer","maximum":1e3}},"additionalProperties":false}`),
 			Limits: sallyport.Limits{
 				Timeout: 5 * time.Second, MemoryBytes: 20000000, Processes: 3, CPUMillis: 500, ScratchBytes: 1, OutputBytes: 2,
-				ArtifactBytes: 3, ArtifactFiles: 4,
+				ArtifactBytes: 3, ArtifactFiles: 4, CPUTime: 2500 * time.Millisecond,
 			},
 			Secrets: []string{"A_KEY", "B_KEY"},
 		},
@@ -118,6 +118,8 @@ func TestSettingsRefusals(t *testing.T) {
 		"limit beyond range":    {"scripts:\n  a.py:\n    limits: {processes: 99999999999999999999}", "SETTINGS_INVALID", 3, "whole"},
 		"timeout short":         {"scripts:\n  a.py:\n    limits: {timeout_ms: 999}", "SETTINGS_INVALID", 3, "second"},
 		"timeout long":          {"scripts:\n  a.py:\n    limits: {timeout_seconds: 9223372036854775807}", "SETTINGS_INVALID", 3, "day"},
+		"CPU budget short":      {"scripts:\n  a.py:\n    limits: {cpu_time_ms: 99}", "SETTINGS_INVALID", 3, "cpu_time_ms"},
+		"CPU budget long":       {"scripts:\n  a.py:\n    limits: {cpu_time_ms: 86400001}", "SETTINGS_INVALID", 3, "cpu_time_ms"},
 		"timeout twice":         {"scripts:\n  a.py:\n    limits: {timeout_ms: 1000, timeout_seconds: 1}", "SETTINGS_INVALID", 3, "both"},
 		"secrets a text":        {"scripts:\n  a.py:\n    secrets: KEY", "SETTINGS_INVALID", 3, "list"},
 		"secret with a dash":    {"scripts:\n  a.py:\n    secrets: [A-KEY]", "SETTINGS_INVALID", 3, "letters"},

@@ -51,7 +51,7 @@ type Config struct {
 	// Slots is how many runs fit at the same time; zero means max(8, 4 x CPUs).
 	Slots int
 	// Tops are the most a request may ask for; unset fields mean ten minutes, 4 GiB of memory, 1024 processes, every
-	// CPU, 1 GiB of scratch, 4 MiB of each stream, 64 MiB of artifacts in 256 files.
+	// CPU, 1 GiB of scratch, 4 MiB of each stream, 64 MiB of artifacts in 256 files, and no budget of CPU time.
 	Tops sallyport.Limits
 	// CacheBytes bounds the revisions that are kept in memory. Zero means 256 MiB.
 	CacheBytes int64
@@ -78,6 +78,7 @@ func (c Config) withDefaults() Config {
 		Processes: cmp.Or(c.Tops.Processes, top.Processes), CPUMillis: cmp.Or(c.Tops.CPUMillis, top.CPUMillis),
 		ScratchBytes: cmp.Or(c.Tops.ScratchBytes, top.ScratchBytes), OutputBytes: cmp.Or(c.Tops.OutputBytes, top.OutputBytes),
 		ArtifactBytes: cmp.Or(c.Tops.ArtifactBytes, top.ArtifactBytes), ArtifactFiles: cmp.Or(c.Tops.ArtifactFiles, top.ArtifactFiles),
+		CPUTime: c.Tops.CPUTime,
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

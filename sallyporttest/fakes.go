@@ -103,6 +103,7 @@ func AllLayers() sallyport.Capabilities {
 		},
 		Features: []sallyport.Feature{
 			sallyport.FeatureArgv, sallyport.FeatureRevision, sallyport.FeatureFiles, sallyport.FeatureArtifacts,
+			sallyport.FeatureCPUTime,
 		},
 	}
 }

@@ -112,6 +112,7 @@ func (c Config) validate() error {
 		"Limits.Processes": c.Limits.Processes, "Limits.CPUMillis": c.Limits.CPUMillis,
 		"Limits.ScratchBytes": c.Limits.ScratchBytes, "Limits.OutputBytes": c.Limits.OutputBytes,
 		"Limits.ArtifactBytes": c.Limits.ArtifactBytes, "Limits.ArtifactFiles": c.Limits.ArtifactFiles,
+		"Limits.CPUTime": int64(c.Limits.CPUTime),
 	} {
 		require(value >= 0, name+" is negative")
 	}
@@ -121,6 +122,8 @@ func (c Config) validate() error {
 	require(c.MaxTimeout == 0 || c.MaxTimeout >= sallyport.MinTimeout, "MaxTimeout is under one second")
 	require(c.Limits.Timeout == 0 || c.Limits.Timeout >= sallyport.MinTimeout, "Limits.Timeout is under one second")
 	require(c.Limits.MemoryBytes == 0 || c.Limits.MemoryBytes >= sallyport.MinMemoryBytes, "Limits.MemoryBytes is under 16 MiB, which an interpreter needs to begin")
+	require(c.Limits.CPUTime == 0 || c.Limits.CPUTime >= sallyport.MinCPUTime, "Limits.CPUTime is under 100 milliseconds, which a sandbox and an interpreter need to begin")
+	require(c.Limits.CPUTime%time.Millisecond == 0, "Limits.CPUTime is not in whole milliseconds")
 	require(c.SlotsTotal == 0 || c.SlotsPerTenant <= c.SlotsTotal, "SlotsPerTenant is over SlotsTotal")
 	for _, row := range c.Interpreters {
 		require(row.Extension != "" && row.Program != "" && row.Runtime != "", "an interpreter lacks its extension, runtime or program")

@@ -3,6 +3,7 @@ package server_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/server"
@@ -12,8 +13,10 @@ import (
 func TestNewRefusesLimitsThatNoRunCanHave(t *testing.T) {
 	t.Parallel()
 	for field, limits := range map[string]sallyport.Limits{
-		"Limits.MemoryBytes": {MemoryBytes: sallyport.MinMemoryBytes - 1},
-		"Limits.Timeout":     {Timeout: sallyport.MinTimeout - 1},
+		"Limits.CPUTime is":     {CPUTime: 99 * time.Millisecond},
+		"Limits.CPUTime is not": {CPUTime: time.Second + time.Microsecond},
+		"Limits.MemoryBytes":    {MemoryBytes: sallyport.MinMemoryBytes - 1},
+		"Limits.Timeout":        {Timeout: sallyport.MinTimeout - 1},
 	} {
 		_, err := server.New(t.Context(), server.Config{DataDir: t.TempDir(), Limits: limits})
 		if sallyport.CodeOf(err) != sallyport.CodeInvalidArgument || !strings.Contains(sallyport.Public(err).Message, field) {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -172,6 +173,9 @@ func (e *Executor) Execute(ctx context.Context, req sallyport.ExecRequest) (sall
 	s, err := newSpec(req)
 	if err != nil {
 		return sallyport.Result{}, sallyport.NotStarted(err)
+	}
+	if s.limits.CPUTime > 0 && !slices.Contains(p.capabilities.Features, sallyport.FeatureCPUTime) {
+		return sallyport.Result{}, sallyport.NotStarted(unavailable("no control group counts the CPU time of a run here"))
 	}
 	s.plan = p.plan
 	o, err := e.run(ctx, s)

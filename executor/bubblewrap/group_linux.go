@@ -221,14 +221,26 @@ func (g *group) usage() sallyport.Usage {
 	if oom != nil {
 		u.OOMKills = *oom
 	}
-	if g.v2[controlCPU] {
-		if us := counter(controlCPU, "cpu.stat", "usage_usec"); us != nil {
-			u.CPUTimeMS = new(*us / 1000)
-		}
-	} else if ns := counter(controlCPUAcct, "cpuacct.usage", ""); ns != nil {
-		u.CPUTimeMS = new(*ns / 1_000_000)
+	if used, ok := g.cpuTime(); ok {
+		u.CPUTimeMS = new(used.Milliseconds())
 	}
 	return u
+}
+
+// cpuTime is what every process that was ever in the group used together, children that nobody waited for included. Every
+// v2 group counts it, also one without a controller.
+func (g *group) cpuTime() (time.Duration, bool) {
+	if dir, ok := g.limits[controlCPUAcct]; ok && !g.v2[controlCPUAcct] {
+		if ns, ok := readCounter(filepath.Join(dir, "cpuacct.usage"), ""); ok {
+			return time.Duration(ns), true
+		}
+	}
+	if g.life != "" {
+		if us, ok := readCounter(filepath.Join(g.life, "cpu.stat"), "usage_usec"); ok {
+			return time.Duration(us) * time.Microsecond, true
+		}
+	}
+	return 0, false
 }
 
 // remove deletes the groups. A group can stay busy for a moment after its last process was reaped.

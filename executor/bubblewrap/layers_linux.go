@@ -111,6 +111,9 @@ func (e *Executor) try(ctx context.Context, plan string) *probed {
 			sallyport.FeatureArgv, sallyport.FeatureRevision, sallyport.FeatureFiles, sallyport.FeatureArtifacts,
 		},
 	}
+	if o.counted {
+		c.Features = append(c.Features, sallyport.FeatureCPUTime)
+	}
 	if len(missing) > 0 {
 		c.Reason, c.Remedy = e.missingReason(missing)
 	}

@@ -27,6 +27,7 @@ func limitFault(l sallyport.Limits) string {
 		{"output_bytes", l.OutputBytes, 1, 1 << 30},
 		{"artifact_bytes", l.ArtifactBytes, 1, 1 << 32},
 		{"artifact_files", l.ArtifactFiles, 1, artifactEntries},
+		{"cpu_time_ms", l.CPUTime.Milliseconds(), 0, (24 * time.Hour).Milliseconds()}, // 0 is no budget
 	} {
 		switch {
 		case row.value < row.least:

@@ -21,7 +21,7 @@ const (
 	nameArtifacts = "artifacts"
 
 	configMagic    = 0x54504c53
-	configVersion  = 2
+	configVersion  = 3
 	configMaxBytes = 4194304
 	filterMaxBytes = 32768
 	cpuWords       = 16
@@ -72,7 +72,7 @@ type config struct {
 	artifactFiles, artifactEntries, artifactDepth uint32
 	runID                                         uint32 // 0: bubblewrap was started under the run's uid
 	artifactBytes, outputBytes                    uint64
-	nofile, fsize, nproc, memlock, data           uint64
+	nofile, fsize, nproc, memlock, data, cpuTime  uint64
 	cpus                                          cpuMask
 }
 
@@ -110,7 +110,7 @@ func (c config) encode() ([]byte, error) {
 	} {
 		b = binary.NativeEndian.AppendUint32(b, v)
 	}
-	for _, v := range []uint64{c.artifactBytes, c.outputBytes, c.nofile, c.fsize, c.nproc, c.memlock, c.data} {
+	for _, v := range []uint64{c.artifactBytes, c.outputBytes, c.nofile, c.fsize, c.nproc, c.memlock, c.data, c.cpuTime} {
 		b = binary.NativeEndian.AppendUint64(b, v)
 	}
 	for _, word := range c.cpus {

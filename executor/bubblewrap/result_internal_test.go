@@ -28,6 +28,7 @@ func TestResult(t *testing.T) {
 		return &frame{kind: frameStartFailed, value: stage, size: uint64(errno)}
 	}
 	oom := sallyport.Usage{OOMKills: 1}
+	spent, spare := sallyport.Usage{CPUTimeMS: new(int64(1000))}, sallyport.Usage{CPUTimeMS: new(int64(999))}
 	for _, tt := range []struct {
 		name    string
 		outcome outcome
@@ -44,6 +45,12 @@ func TestResult(t *testing.T) {
 		{"the host refused the CPUs", outcome{exited: exited(0, 0), misplaced: true}, sallyport.Result{ExitCode: new(0), Isolation: sallyport.Isolation{Notes: []string{noteAffinity}}}},
 		{"deadline", outcome{timedOut: true, exited: exited(9, 1)}, sallyport.Result{TimedOut: true, Limit: sallyport.LimitWall}},
 		{"deadline beside a kill for memory", outcome{timedOut: true, exited: exited(9, 1), usage: oom}, sallyport.Result{TimedOut: true, Limit: sallyport.LimitWall, Usage: oom}},
+		{"CPU budget", outcome{timedOut: true, cpuSpent: true, exited: exited(9, 1)}, sallyport.Result{TimedOut: true, Limit: sallyport.LimitCPU}},
+		{"ended before the budget's command arrived", outcome{timedOut: true, cpuSpent: true, exited: exited(0, 0)}, sallyport.Result{ExitCode: new(0)}},
+		{"ended over the CPU budget", outcome{exited: exited(0, 0), budget: time.Second, usage: spent}, sallyport.Result{ExitCode: new(0), Usage: spent}},
+		{"CPU limit of one process", outcome{exited: exited(9, 0), budget: time.Second, usage: spent}, sallyport.Result{TimedOut: true, Limit: sallyport.LimitCPU, Usage: spent}},
+		{"killed within the CPU budget", outcome{exited: exited(9, 0), budget: time.Second, usage: spare}, sallyport.Result{Signal: 9, Usage: spare}},
+		{"killed without a CPU budget", outcome{exited: exited(9, 0), usage: spent}, sallyport.Result{Signal: 9, Usage: spent}},
 		{"ended before the command arrived", outcome{timedOut: true, exited: exited(3<<8, 0)}, sallyport.Result{ExitCode: new(3)}},
 		{"deadline, PID 1 silent", outcome{timedOut: true, lost: true}, sallyport.Result{TimedOut: true, Limit: sallyport.LimitWall, ArtifactsLost: true}},
 		{"PID 1 killed for memory", outcome{ready: true, lost: true, usage: oom}, sallyport.Result{Signal: 9, Limit: sallyport.LimitMemory, Usage: oom, ArtifactsLost: true}},

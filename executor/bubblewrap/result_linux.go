@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"path"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/sallyport-dev/sallyport"
 )
 
-// result judges what was seen of a run. The first rule that fits wins: stopped at the deadline, never started, killed for
+// result judges what was seen of a run. The first rule that fits wins: stopped at the deadline or the CPU budget, never started, killed for
 // memory, ended by a signal, exited. An exit code is passed on as it is: 137 is not a kill, and 124 is not a timeout.
 func (o *outcome) result(isolation sallyport.Isolation, program string) (sallyport.Result, error) {
 	r := sallyport.Result{
@@ -33,6 +34,9 @@ func (o *outcome) result(isolation sallyport.Isolation, program string) (sallypo
 	// PID 1 knows which came first, the end of the leader or our command.
 	if o.timedOut && (o.exited == nil || o.exited.size == 1) {
 		r.TimedOut, r.Limit = true, sallyport.LimitWall
+		if o.cpuSpent {
+			r.Limit = sallyport.LimitCPU
+		}
 		return r, nil
 	}
 	if o.startFailed != nil {
@@ -54,6 +58,8 @@ func (o *outcome) result(isolation sallyport.Isolation, program string) (sallypo
 		switch {
 		case status.Signal() == unix.SIGKILL && o.usage.OOMKills > 0:
 			r.Limit = sallyport.LimitMemory
+		case o.overBudget(status.Signal()):
+			r.Signal, r.TimedOut, r.Limit = 0, true, sallyport.LimitCPU
 		case status.Signal() == unix.SIGXFSZ:
 			r.Limit = sallyport.LimitDisk
 		}
@@ -61,6 +67,12 @@ func (o *outcome) result(isolation sallyport.Isolation, program string) (sallypo
 		return r, fmt.Errorf("PID 1 reported the wait status %#x", o.exited.value)
 	}
 	return r, nil
+}
+
+// overBudget reports whether the second net, the limit of one process, ended the leader before the supervisor looked.
+func (o *outcome) overBudget(signal syscall.Signal) bool {
+	used := o.usage.CPUTimeMS
+	return signal == unix.SIGKILL && o.budget > 0 && used != nil && time.Duration(*used)*time.Millisecond >= o.budget
 }
 
 // noteAffinity: the CPU limit holds all the same where it is a layer.

@@ -38,8 +38,10 @@ type outcome struct {
 	startedAt   time.Time
 	startFailed *frame
 	exited      *frame
-	timedOut    bool // we told PID 1 to stop, or killed the group, because of the deadline
+	timedOut    bool // we told PID 1 to stop, or killed the group, because of the deadline or the CPU budget
+	cpuSpent    bool // it was the budget
 	lost        bool // the report did not end in time
+	counted     bool // the kernel counted the CPU time of the whole group
 	clean       bool // every process was seen to end, and everything was given back
 	report      *report
 
@@ -47,6 +49,7 @@ type outcome struct {
 	stdoutBytes, stderrBytes         int64
 	stdoutTruncated, stderrTruncated bool
 	usage                            sallyport.Usage
+	budget                           time.Duration // of CPU time; 0 for none
 }
 
 // active is a run between its first resource and the release of its last.
@@ -78,7 +81,7 @@ func (e *Executor) run(ctx context.Context, s spec) (*outcome, error) {
 		a.abandon()
 		return nil, sallyport.NotStarted(err)
 	}
-	o := &outcome{report: a.report}
+	o := &outcome{report: a.report, budget: s.limits.CPUTime}
 	err := a.watch(ctx, o)
 	a.finish(o)
 	if err != nil && !o.ready {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // start takes every resource of the run and starts bubblewrap.
@@ -201,6 +202,10 @@ func (a *active) config() config {
 		fsize: uint64(2 * max(size.skill, size.scratch, size.output)),
 		// PID 1 counts, and so does the monitor where both share a user namespace.
 		nproc: uint64(l.Processes + 2),
+	}
+	if l.CPUTime > 0 {
+		// A second net, for one process; the budget itself counts all of them. One second more, so that the budget is met first.
+		c.cpuTime = uint64((l.CPUTime+time.Second-1)/time.Second) + 1
 	}
 	if a.spec.plan == PlanRoot {
 		c.runID = uint32(max(a.uid, 0))

@@ -27,6 +27,9 @@ func (a *active) watch(ctx context.Context, o *outcome) error {
 	collect := time.NewTimer(time.Hour)
 	collect.Stop()
 	defer collect.Stop()
+	budget := time.NewTimer(time.Hour) // when to look at the CPU time next
+	budget.Stop()
+	defer budget.Stop()
 	for {
 		select {
 		case ev, open := <-a.report.events:
@@ -39,11 +42,15 @@ func (a *active) watch(ctx context.Context, o *outcome) error {
 			case frameStarted:
 				o.startedAt = ev.at
 				wall.Reset(min(a.spec.limits.Timeout, time.Until(bound)))
+				if a.spec.limits.CPUTime > 0 {
+					budget.Reset(0)
+				}
 			case frameStartFailed:
 				o.startFailed = &ev.frame
 			case frameExited:
 				o.exited = &ev.frame
 				wall.Stop()
+				budget.Stop()
 				collect.Reset(collecting())
 			}
 		case <-wall.C:
@@ -51,9 +58,23 @@ func (a *active) watch(ctx context.Context, o *outcome) error {
 				a.kill()
 				return a.drainReport(o, fmt.Errorf("the sandbox was not ready within %s", time.Since(a.begin).Round(time.Millisecond)))
 			}
-			o.timedOut = true
-			_, _ = a.control.Write([]byte{commandKill})
+			budget.Stop()
+			a.stop(o)
 			collect.Reset(collecting())
+		case <-budget.C:
+			left, ok := a.cpuLeft()
+			switch {
+			case !ok:
+				a.kill()
+				return a.drainReport(o, errCPUUnread)
+			case left > 0:
+				budget.Reset(a.cpuPause(left))
+			default:
+				wall.Stop()
+				o.cpuSpent = true
+				a.stop(o)
+				collect.Reset(collecting())
+			}
 		case <-collect.C:
 			o.lost = true
 			a.kill()
@@ -63,6 +84,12 @@ func (a *active) watch(ctx context.Context, o *outcome) error {
 			return a.drainReport(o, ctx.Err())
 		}
 	}
+}
+
+// stop tells PID 1 to end the script and to collect what it made.
+func (a *active) stop(o *outcome) {
+	o.timedOut = true
+	_, _ = a.control.Write([]byte{commandKill})
 }
 
 // drainReport takes what PID 1 said before it was killed, so that "nothing began" is never said of a script that ran.
@@ -166,6 +193,7 @@ func (a *active) finish(o *outcome) {
 	}
 	_ = a.report.pipe.Close()
 	o.usage = a.group.usage()
+	_, o.counted = a.group.cpuTime()
 	if o.usage.CPUTimeMS == nil && a.report.complete {
 		o.usage.CPUTimeMS = new(a.report.cpuTime.Milliseconds())
 	}

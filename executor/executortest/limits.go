@@ -13,6 +13,7 @@ func limits() []attempt {
 	memory := []sallyport.Layer{sallyport.LayerMemoryLimit}
 	processes := []sallyport.Layer{sallyport.LayerProcessLimit, sallyport.LayerGroupKill}
 	scratch := []sallyport.Layer{sallyport.LayerScratchLimit}
+	budget := []sallyport.Feature{sallyport.FeatureCPUTime}
 	return []attempt{
 		{name: "takes memory until it dies", needs: memory, run: func(t *testing.T, s *suite) {
 			r := s.do(t, s.request(t, "python", "a = []\nwhile True:\n    a.append(bytearray(1 << 20))\n"))
@@ -114,6 +115,42 @@ for place in ['/tmp', '/dev/shm', os.environ['HOME'], os.environ['SKILL_ROOT'], 
 				t.Errorf("used %v ms of processor time in 2 s at 0.3 processors", r.Usage.CPUTimeMS)
 			}
 		}},
+		{name: "budget of processor time, one process", wants: budget, run: func(t *testing.T, s *suite) {
+			req := s.request(t, "bash", "echo begun\nwhile :; do :; done\n")
+			req.Limits.CPUTime = 500 * time.Millisecond
+			r := s.do(t, req)
+			overBudget(t, req, r)
+			if got := string(r.Stdout); got != "begun\n" {
+				t.Errorf("stdout %q", got)
+			}
+			s.benign(t)
+		}},
+		{name: "budget of processor time, children one after another", wants: budget, run: func(t *testing.T, s *suite) {
+			// Each stays far below the budget, is reaped or left to PID 1, and leaves its session.
+			req := s.request(t, "bash", "while :; do\n  setsid bash -c 'for ((i = 0; i < 20000; i++)); do :; done' &\n  (bash -c 'for ((i = 0; i < 20000; i++)); do :; done' &)\n  wait\ndone\n")
+			req.Limits.CPUTime = 800 * time.Millisecond
+			overBudget(t, req, s.do(t, req))
+		}},
+		{name: "budget of processor time, children side by side", wants: budget, run: func(t *testing.T, s *suite) {
+			req := s.request(t, "python", "import os\nfor _ in range(6):\n    if os.fork() == 0:\n        os.setsid()\n        while True: pass\nos.wait()\n")
+			req.Limits.CPUTime = 800 * time.Millisecond
+			overBudget(t, req, s.do(t, req))
+		}},
+		{name: "budget of processor time, threads", wants: budget, run: func(t *testing.T, s *suite) {
+			req := s.request(t, "python", "import hashlib, threading\ndata = bytes(1 << 20)\ndef work():\n    while True: hashlib.sha256(data).digest()\nfor _ in range(4): threading.Thread(target=work).start()\n")
+			req.Limits.CPUTime = 800 * time.Millisecond
+			overBudget(t, req, s.do(t, req))
+		}},
+		{name: "budget of processor time, waiting costs nothing", wants: budget, run: func(t *testing.T, s *suite) {
+			req := s.request(t, "bash", "sleep 2\necho fine\n")
+			req.Limits.CPUTime = 1500 * time.Millisecond
+			printed(t, s.do(t, req), "fine\n")
+		}},
+		{name: "budget of processor time, the wall clock fires first", wants: budget, run: func(t *testing.T, s *suite) {
+			req := s.request(t, "bash", "sleep 60\n")
+			req.Limits.CPUTime, req.Limits.Timeout = 10*time.Second, time.Second
+			timedOut(t, s.do(t, req))
+		}},
 		{name: "usage is measured", run: func(t *testing.T, s *suite) {
 			r := s.do(t, s.request(t, "python", "import time\nb = bytearray(60 << 20)\nend = time.process_time() + 0.3\nwhile time.process_time() < end: pass\n"))
 			exited(t, r, 0)
@@ -134,5 +171,17 @@ for place in ['/tmp', '/dev/shm', os.environ['HOME'], os.environ['SKILL_ROOT'], 
 				t.Errorf("stdout %q", r.Stdout)
 			}
 		}},
+	}
+}
+
+// overBudget fails the test unless the executor stopped the script at its budget of processor time. It may notice late, and
+// what it reads at the end is more than what it read when it stopped the script, but not by a multiple.
+func overBudget(t *testing.T, req sallyport.ExecRequest, r sallyport.Result) {
+	t.Helper()
+	if !r.TimedOut || r.ExitCode != nil || r.Signal != 0 || r.Limit != sallyport.LimitCPU {
+		t.Fatalf("want the budget to end it, got %s", describe(r))
+	}
+	if used := r.Usage.CPUTimeMS; used == nil || *used < req.Limits.CPUTime.Milliseconds() || *used > 3*req.Limits.CPUTime.Milliseconds()+1000 {
+		t.Errorf("used %v ms of processor time with a budget of %s", used, req.Limits.CPUTime)
 	}
 }

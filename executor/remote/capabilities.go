@@ -141,6 +141,7 @@ func lacks(s state, req sallyport.ExecRequest, owed []sallyport.Layer) string {
 		{sallyport.FeatureArgv, len(req.Argv) > 0},
 		{sallyport.FeatureRevision, sallyport.NeedsRevision(req.Files, req.ScriptPath)},
 		{sallyport.FeatureFiles, len(req.Inputs) > 0},
+		{sallyport.FeatureCPUTime, req.Limits.CPUTime > 0},
 	} {
 		if need.needed && !slices.Contains(s.said.Features, need.feature) {
 			return "cannot provide " + string(need.feature)

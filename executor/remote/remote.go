@@ -201,7 +201,7 @@ func requestFault(req sallyport.ExecRequest) string {
 	l := req.Limits
 	switch {
 	case l.Timeout <= 0 || l.MemoryBytes <= 0 || l.Processes <= 0 || l.CPUMillis <= 0 || l.ScratchBytes <= 0 ||
-		l.OutputBytes <= 0 || l.ArtifactBytes <= 0 || l.ArtifactFiles <= 0:
+		l.OutputBytes <= 0 || l.ArtifactBytes <= 0 || l.ArtifactFiles <= 0 || l.CPUTime < 0:
 		return "every limit of a run must be set"
 	case req.Grace <= 0:
 		return "a run needs a grace to be ended in"

@@ -21,6 +21,8 @@ func requestFault(req sallyport.ExecRequest) string {
 	case l.Timeout <= 0 || l.MemoryBytes <= 0 || l.Processes <= 0 || l.CPUMillis <= 0 || l.ScratchBytes <= 0 ||
 		l.OutputBytes <= 0 || l.ArtifactBytes <= 0 || l.ArtifactFiles <= 0:
 		return "every limit of a run must be set"
+	case l.CPUTime != 0:
+		return "a budget of CPU time cannot be kept without control groups"
 	case req.Grace <= 0:
 		return "a run needs a grace to be ended in"
 	case !filepath.IsAbs(req.Interpreter.Program):

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -32,7 +33,7 @@ func (*Executor) Kind() string { return Kind }
 // Capabilities claims no layer at all.
 func (*Executor) Capabilities(context.Context) sallyport.Capabilities {
 	return sallyport.Capabilities{
-		Available: true, Layers: []sallyport.Layer{}, Missing: missing(), Features: sallyport.Features(),
+		Available: true, Layers: []sallyport.Layer{}, Missing: missing(), Features: features(),
 		Reason: "unsafelocal isolates nothing", Remedy: "use the executor bubblewrap or remote",
 	}
 }
@@ -64,6 +65,11 @@ func (*Executor) Execute(ctx context.Context, req sallyport.ExecRequest) (result
 	}
 	p.collect(&result, req.Limits)
 	return result, nil
+}
+
+// features are all but the CPU budget: nothing here counts what processes use that the script let go of.
+func features() []sallyport.Feature {
+	return slices.DeleteFunc(sallyport.Features(), func(f sallyport.Feature) bool { return f == sallyport.FeatureCPUTime })
 }
 
 func isolation() sallyport.Isolation {

@@ -111,6 +111,7 @@ func TestEveryFieldCounts(t *testing.T) {
 		"Script.Limits.ScratchBytes":  func(c *sallyport.Component) { c.Script.Limits.ScratchBytes++ },
 		"Script.Limits.OutputBytes":   func(c *sallyport.Component) { c.Script.Limits.OutputBytes++ },
 		"Script.Limits.ArtifactBytes": func(c *sallyport.Component) { c.Script.Limits.ArtifactBytes++ },
+		"Script.Limits.CPUTime":       func(c *sallyport.Component) { c.Script.Limits.CPUTime += time.Millisecond },
 		"Script.Limits.ArtifactFiles": func(c *sallyport.Component) { c.Script.Limits.ArtifactFiles++ },
 	}
 	seen := map[sallyport.Digest]string{base: "the base"}

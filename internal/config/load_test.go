@@ -101,6 +101,7 @@ limits:
   memory: 256MiB
   processes: 32
   cpu_millis: 500
+  cpu_time: 90s
   scratch: 8MiB
   output: 1024
   artifacts: 1GiB
@@ -130,7 +131,7 @@ log: {level: debug, format: json}
 		},
 		Limits: sallyport.Limits{
 			Timeout: 10 * time.Second, MemoryBytes: 256 << 20, Processes: 32, CPUMillis: 500, ScratchBytes: 8 << 20,
-			OutputBytes: 1024, ArtifactBytes: 1 << 30, ArtifactFiles: 4,
+			OutputBytes: 1024, ArtifactBytes: 1 << 30, ArtifactFiles: 4, CPUTime: 90 * time.Second,
 		},
 		MaxTimeout: 2 * time.Minute, Grace: time.Second,
 		MaxArguments: 1 << 10, MaxScript: 2 << 10, MaxBody: 3 << 10, MaxImport: 4 << 10,

@@ -234,6 +234,12 @@ func table() []setting {
 			text: func(s *Settings, v string) error { return count(&s.Limits.CPUMillis, v) },
 		},
 		{
+			key: "limits.cpu_time", form: "duration",
+			doc: "Processor time of a whole run, all of its processes together, at least 100ms. Unset means no budget: then only the wall clock " +
+				"and the share bound it. A run that uses it up ends as a timeout with the limit cpu.",
+			text: func(s *Settings, v string) error { return duration(&s.Limits.CPUTime, v) },
+		},
+		{
 			key: "limits.scratch", form: "size", zero: sizeText(sallyport.DefaultScratchBytes),
 			doc:  "Each writable file system of a run.",
 			text: func(s *Settings, v string) error { return size(&s.Limits.ScratchBytes, v) },

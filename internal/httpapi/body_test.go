@@ -59,6 +59,7 @@ func TestBadBodies(t *testing.T) {
 		"input mode":               {save, `{"files":[{"path":"a","content":"","script":{"input":"argv"}}]}`, "/files/0/script/input is none of"},
 		"limit zero":               {save, `{"files":[{"path":"a","content":"","script":{"limits":{"memory_bytes":0}}}]}`, "/script/limits/memory_bytes must be at least 1"},
 		"limit negative":           {save, `{"files":[{"path":"a","content":"","script":{"limits":{"timeout_ms":-1}}}]}`, "limits/timeout_ms"},
+		"CPU budget beyond one":    {save, `{"files":[{"path":"a","content":"","script":{"limits":{"cpu_time_ms":9223372036854775807}}}]}`, "limits/cpu_time_ms"},
 		"limit beyond a duration":  {save, `{"files":[{"path":"a","content":"","script":{"limits":{"timeout_ms":9223372036854775807}}}]}`, "limits/timeout_ms"},
 		"unknown limit":            {save, `{"files":[{"path":"a","content":"","script":{"limits":{"timeout":1}}}]}`, "unknown field at /files/0/script/limits/timeout"},
 		"null among paths":         {save, `{"remove":["a",null]}`, "/remove/1 must be a string, not null"},

@@ -108,6 +108,7 @@ type limitsBody struct {
 	MemoryBytes   *int64 `json:"memory_bytes"`
 	Processes     *int64 `json:"processes"`
 	CPUMillis     *int64 `json:"cpu_millis"`
+	CPUTimeMS     *int64 `json:"cpu_time_ms"`
 	ScratchBytes  *int64 `json:"scratch_bytes"`
 	OutputBytes   *int64 `json:"output_bytes"`
 	ArtifactBytes *int64 `json:"artifact_bytes"`
@@ -201,7 +202,7 @@ const longestTimeoutMS = int64(mostSeconds) * 1000
 
 func (l limitsBody) limits(place string) (sallyport.Limits, error) {
 	var limits sallyport.Limits
-	var timeout int64
+	var timeout, cpuTime int64
 	for _, field := range []struct {
 		name string
 		sent *int64
@@ -211,6 +212,7 @@ func (l limitsBody) limits(place string) (sallyport.Limits, error) {
 		{"memory_bytes", l.MemoryBytes, &limits.MemoryBytes},
 		{"processes", l.Processes, &limits.Processes},
 		{"cpu_millis", l.CPUMillis, &limits.CPUMillis},
+		{"cpu_time_ms", l.CPUTimeMS, &cpuTime},
 		{"scratch_bytes", l.ScratchBytes, &limits.ScratchBytes},
 		{"output_bytes", l.OutputBytes, &limits.OutputBytes},
 		{"artifact_bytes", l.ArtifactBytes, &limits.ArtifactBytes},
@@ -219,12 +221,13 @@ func (l limitsBody) limits(place string) (sallyport.Limits, error) {
 		if field.sent == nil {
 			continue
 		}
-		if *field.sent < 1 || field.name == "timeout_ms" && *field.sent > longestTimeoutMS {
+		if *field.sent < 1 || (field.into == &timeout || field.into == &cpuTime) && *field.sent > longestTimeoutMS {
 			return sallyport.Limits{}, invalid("%s/%s must be at least 1 and of a sane size; leave it out for no limit of its own", place, field.name)
 		}
 		*field.into = *field.sent
 	}
 	limits.Timeout = time.Duration(timeout) * time.Millisecond
+	limits.CPUTime = time.Duration(cpuTime) * time.Millisecond
 	return limits, nil
 }
 

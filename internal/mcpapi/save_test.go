@@ -35,7 +35,7 @@ func TestSavePassesTheRequestOn(t *testing.T) {
 				"expected_revision_id": "r1", "message": "why",
 				"components_json": `[
 					{"path":"scripts/x.py","kind":"script","content":"print(1)","media_type":"text/x-python","script":{"runtime":"python","input":"flags",
-						"input_schema":{"type":"object","n":1.10},"argv":"free","limits":{"timeout_ms":1500,"memory_bytes":1,"processes":2,"cpu_millis":3,"scratch_bytes":4,"output_bytes":5,"artifact_bytes":6,"artifact_files":7},"secrets":["A"]}},
+						"input_schema":{"type":"object","n":1.10},"argv":"free","limits":{"timeout_ms":1500,"memory_bytes":1,"processes":2,"cpu_millis":3,"scratch_bytes":4,"output_bytes":5,"artifact_bytes":6,"artifact_files":7,"cpu_time_ms":800},"secrets":["A"]}},
 					{"logical_path":"references/a.bin","type":"reference","content_base64":"AP8="},
 					{"path":"b.md","logical_path":"b.md","kind":"document","type":"document","content":""},
 					{"path":"scripts/y","content":"","script":{}}
@@ -48,7 +48,7 @@ func TestSavePassesTheRequestOn(t *testing.T) {
 						Path: "scripts/x.py", Kind: sallyport.KindScript, Content: []byte("print(1)"), MediaType: "text/x-python",
 						Script: &sallyport.ScriptSettings{
 							Runtime: "python", Input: sallyport.InputFlags, InputSchema: json.RawMessage(`{"type":"object","n":1.10}`), Argv: json.RawMessage(`"free"`),
-							Limits:  sallyport.Limits{Timeout: 1500 * time.Millisecond, MemoryBytes: 1, Processes: 2, CPUMillis: 3, ScratchBytes: 4, OutputBytes: 5, ArtifactBytes: 6, ArtifactFiles: 7},
+							Limits:  sallyport.Limits{Timeout: 1500 * time.Millisecond, MemoryBytes: 1, Processes: 2, CPUMillis: 3, ScratchBytes: 4, OutputBytes: 5, ArtifactBytes: 6, ArtifactFiles: 7, CPUTime: 800 * time.Millisecond},
 							Secrets: []string{"A"},
 						},
 					},

@@ -81,6 +81,7 @@ type limitArgument struct {
 	OutputBytes   int64 `json:"output_bytes"`
 	ArtifactBytes int64 `json:"artifact_bytes"`
 	ArtifactFiles int64 `json:"artifact_files"`
+	CPUTimeMS     int64 `json:"cpu_time_ms"`
 }
 
 // saveData is the data of an envelope of kind save.
@@ -220,7 +221,7 @@ func (s settingArgument) settings() (*sallyport.ScriptSettings, error) {
 		return nil, fmt.Errorf("the input %q is none of stdin, flags, none", s.Input)
 	}
 	l := s.Limits
-	for _, value := range []int64{l.TimeoutMS, l.MemoryBytes, l.Processes, l.CPUMillis, l.ScratchBytes, l.OutputBytes, l.ArtifactBytes, l.ArtifactFiles} {
+	for _, value := range []int64{l.TimeoutMS, l.MemoryBytes, l.Processes, l.CPUMillis, l.ScratchBytes, l.OutputBytes, l.ArtifactBytes, l.ArtifactFiles, l.CPUTimeMS} {
 		if value < 0 {
 			return nil, errors.New("a limit must not be negative")
 		}
@@ -228,12 +229,16 @@ func (s settingArgument) settings() (*sallyport.ScriptSettings, error) {
 	if l.TimeoutMS > maxTimeoutMS {
 		return nil, fmt.Errorf("timeout_ms must not be over %d", maxTimeoutMS)
 	}
+	if l.CPUTimeMS > maxTimeoutMS {
+		return nil, fmt.Errorf("cpu_time_ms must not be over %d", maxTimeoutMS)
+	}
 	return &sallyport.ScriptSettings{
 		Runtime: s.Runtime, Input: s.Input, InputSchema: present(s.InputSchema), Argv: present(s.Argv), Secrets: s.Secrets,
 		Limits: sallyport.Limits{
 			Timeout: time.Duration(l.TimeoutMS) * time.Millisecond, MemoryBytes: l.MemoryBytes, Processes: l.Processes,
 			CPUMillis: l.CPUMillis, ScratchBytes: l.ScratchBytes, OutputBytes: l.OutputBytes,
 			ArtifactBytes: l.ArtifactBytes, ArtifactFiles: l.ArtifactFiles,
+			CPUTime: time.Duration(l.CPUTimeMS) * time.Millisecond,
 		},
 	}, nil
 }

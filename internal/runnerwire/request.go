@@ -41,6 +41,7 @@ func FromRequest(req sallyport.ExecRequest, extended bool) Run {
 	r.Limits = &Limits{
 		MemoryBytes: req.Limits.MemoryBytes, Processes: req.Limits.Processes, CPUMillis: req.Limits.CPUMillis,
 		ScratchBytes: req.Limits.ScratchBytes, ArtifactBytes: req.Limits.ArtifactBytes, ArtifactFiles: req.Limits.ArtifactFiles,
+		CPUTimeMS: req.Limits.CPUTime.Milliseconds(),
 	}
 	return r
 }
@@ -134,9 +135,11 @@ func (r Run) limit(req *sallyport.ExecRequest, defaults, tops sallyport.Limits) 
 		return invalid("timeoutSeconds is missing or out of range")
 	}
 	l := sallyport.Limits{Timeout: timeout, OutputBytes: r.MaxOutputBytes}
+	var cpuTimeMS int64
 	if own := r.Limits; own != nil {
 		l.MemoryBytes, l.Processes, l.CPUMillis = own.MemoryBytes, own.Processes, own.CPUMillis
 		l.ScratchBytes, l.ArtifactBytes, l.ArtifactFiles = own.ScratchBytes, own.ArtifactBytes, own.ArtifactFiles
+		cpuTimeMS = own.CPUTimeMS
 	}
 	if r.GraceSeconds != 0 {
 		grace, fits := seconds(r.GraceSeconds)
@@ -167,10 +170,30 @@ func (r Run) limit(req *sallyport.ExecRequest, defaults, tops sallyport.Limits) 
 			return invalid("%s is missing or over what this runner gives, %d", field.name, field.top)
 		}
 	}
+	if err := budget(&l, cpuTimeMS, r.Limits != nil, tops); err != nil {
+		return err
+	}
 	if l.Timeout > tops.Timeout {
 		return invalid("timeoutSeconds is over what this runner gives, %g", tops.Timeout.Seconds())
 	}
 	req.Limits = l
+	return nil
+}
+
+// budget fills the CPU time. Without a top a run may have none; with one it must name a budget within it, unless it names
+// no limit at all, as a server of another make does.
+func budget(l *sallyport.Limits, ms int64, stated bool, tops sallyport.Limits) error {
+	top := tops.CPUTime.Milliseconds()
+	if !stated {
+		ms = top
+	}
+	switch {
+	case ms < 0 || ms > (24*time.Hour).Milliseconds():
+		return invalid("limits.cpuTimeMs is out of range")
+	case top > 0 && (ms == 0 || ms > top):
+		return invalid("limits.cpuTimeMs is missing or over what this runner gives, %d", top)
+	}
+	l.CPUTime = time.Duration(ms) * time.Millisecond
 	return nil
 }
 

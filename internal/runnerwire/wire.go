@@ -64,6 +64,8 @@ type Limits struct {
 	ScratchBytes  int64 `json:"scratchBytes,omitzero"`
 	ArtifactBytes int64 `json:"artifactBytes,omitzero"`
 	ArtifactFiles int64 `json:"artifactFiles,omitzero"`
+	// CPUTimeMS is a budget; absent means none. A runner that keeps it declares the feature cpu_time.
+	CPUTimeMS int64 `json:"cpuTimeMs,omitzero"`
 }
 
 // File is one file on its way: of a revision, of a caller, or an artifact.

@@ -88,6 +88,40 @@ func TestRequestIsWhole(t *testing.T) {
 	}
 }
 
+// A budget is optional on both sides, unless the runner gives none without one; nothing is clamped.
+func TestBudgetOverTheWire(t *testing.T) {
+	t.Parallel()
+	every := runnerwire.Limits{MemoryBytes: 1 << 28, Processes: 8, CPUMillis: 100, ScratchBytes: 1 << 20, ArtifactBytes: 1, ArtifactFiles: 1}
+	with := func(ms int64) *runnerwire.Limits {
+		l := every
+		l.CPUTimeMS = ms
+		return &l
+	}
+	for name, test := range map[string]struct {
+		sent *runnerwire.Limits
+		top  time.Duration
+		want time.Duration // -1 for a refusal
+	}{
+		"none":                           {with(0), 0, 0},
+		"none, from another server":      {nil, 0, 0},
+		"one":                            {with(1500), 0, 1500 * time.Millisecond},
+		"within the top":                 {with(1500), 2 * time.Second, 1500 * time.Millisecond},
+		"the top, for another server":    {nil, 2 * time.Second, 2 * time.Second},
+		"over the top":                   {with(2001), 2 * time.Second, -1},
+		"none where the runner wants it": {with(0), 2 * time.Second, -1},
+		"negative":                       {with(-1), 0, -1},
+		"beyond a duration":              {with(1 << 62), 0, -1},
+	} {
+		r := runnerwire.Run{Tenant: "t", SourceSHA256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", TimeoutSeconds: 1, MaxOutputBytes: 1, Limits: test.sent}
+		tops := sallyport.DefaultLimits()
+		tops.CPUTime = test.top
+		req, err := r.Request(sallyport.Interpreter{}, nil, sallyport.DefaultLimits(), tops)
+		if refused := err != nil; refused != (test.want < 0) || !refused && req.Limits.CPUTime != test.want {
+			t.Errorf("%s: got %s, %v", name, req.Limits.CPUTime, err)
+		}
+	}
+}
+
 // FuzzRun holds that no message panics, and that what is taken is within the bounds.
 func FuzzRun(f *testing.F) {
 	f.Add([]byte(`{"tenant":"t","runtime":"r","source":"","sourceSha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","standardInput":null,"timeoutSeconds":1,"maxOutputBytes":1}`))

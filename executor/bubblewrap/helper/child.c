@@ -77,7 +77,8 @@ void run_child(const struct script *s, int status_fd)
 	if ((err = limit(RLIMIT_CORE, 1)) || (err = limit(RLIMIT_NOFILE, c->limit_nofile)) ||
 	    (err = limit(RLIMIT_FSIZE, c->limit_fsize)) || (err = limit(RLIMIT_MEMLOCK, c->limit_memlock)) ||
 	    (err = limit(RLIMIT_NPROC, c->limit_nproc)) ||
-	    (c->limit_data && (err = limit(RLIMIT_DATA, c->limit_data))))
+	    (c->limit_data && (err = limit(RLIMIT_DATA, c->limit_data))) ||
+	    (c->limit_cpu && (err = limit(RLIMIT_CPU, c->limit_cpu))))
 		fail(status_fd, STAGE_LIMITS, err);
 
 	err = drop_privileges();

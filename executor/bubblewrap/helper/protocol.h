@@ -29,7 +29,7 @@ typedef unsigned long long u64;
 #define NAME_ARTIFACTS "artifacts"
 
 #define CONFIG_MAGIC 0x54504c53
-#define CONFIG_VERSION 2
+#define CONFIG_VERSION 3
 #define CONFIG_MAX_BYTES 4194304
 #define FILTER_MAX_BYTES 32768
 #define CPU_WORDS 16
@@ -54,6 +54,7 @@ struct config_header {
 	u64 limit_nproc;
 	u64 limit_memlock;
 	u64 limit_data; /* 0 leaves it alone */
+	u64 limit_cpu; /* seconds of one process; 0 leaves it alone */
 	u64 cpus[CPU_WORDS]; /* bit n of word n / 64 is CPU n; none set leaves them alone */
 };
 

@@ -72,7 +72,7 @@ func full() (sallyport.Execution, []sallyport.ArtifactFile) {
 		OutputData: json.RawMessage(`{ "n": 12345678901234567890, "s": "<&>" }`), OutputDataNote: "note", Artifacts: []sallyport.Artifact{one, two},
 		ArtifactsLost: true, ArtifactNotes: []string{"c: too large"}, DurationMS: 3, QueueMS: 4, MemoryPeakBytes: pointer(int64(5)), CPUTimeMS: pointer(int64(0)),
 		OOMKills: 6, ProcessLimitHits: 7, Isolation: sallyport.Isolation{Executor: "bubblewrap", Layers: []sallyport.Layer{sallyport.LayerSeccomp}, Missing: []sallyport.Layer{sallyport.LayerLandlock}, Warm: true, Plan: "root", Profile: "strict", Notes: []string{"note"}},
-		Limits:  sallyport.Limits{Timeout: 1500 * time.Millisecond, MemoryBytes: 1, Processes: 2, CPUMillis: 3, ScratchBytes: 4, OutputBytes: 5, ArtifactBytes: 6, ArtifactFiles: 7},
+		Limits:  sallyport.Limits{Timeout: 1500 * time.Millisecond, MemoryBytes: 1, Processes: 2, CPUMillis: 3, ScratchBytes: 4, OutputBytes: 5, ArtifactBytes: 6, ArtifactFiles: 7, CPUTime: 8 * time.Second},
 		GrantID: "g", TraceID: "trace", CreatedAt: day(1), StartedAt: pointer(day(2)), FinishedAt: pointer(day(3)),
 	}
 	return e, []sallyport.ArtifactFile{twoFile, oneFile}

@@ -35,7 +35,7 @@ func everySetting() []sallyport.Component {
 	full.Script = &sallyport.ScriptSettings{
 		Runtime: "python", Input: sallyport.InputFlags, InputSchema: json.RawMessage("{\n \"const\": 12345678901234567890, \"pattern\": \"<a&b>\" }"),
 		Argv:    json.RawMessage(`{ "type": "array" }`),
-		Limits:  sallyport.Limits{Timeout: 1500 * time.Millisecond, MemoryBytes: 1, Processes: 2, CPUMillis: 3, ScratchBytes: 4, OutputBytes: 5, ArtifactBytes: 6, ArtifactFiles: 7},
+		Limits:  sallyport.Limits{Timeout: 1500 * time.Millisecond, MemoryBytes: 1, Processes: 2, CPUMillis: 3, ScratchBytes: 4, OutputBytes: 5, ArtifactBytes: 6, ArtifactFiles: 7, CPUTime: 8 * time.Second},
 		Secrets: []string{"A", "B"},
 	}
 	bare := component("scripts/bare", sallyport.KindScript, "")
