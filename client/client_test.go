@@ -313,6 +313,32 @@ func TestExecutionsRoundTrip(t *testing.T) {
 	if got := data(t, one, err); got.ID != "e/1" {
 		t.Errorf("got %+v", got)
 	}
+	w.runs.start = func(req run.Request) (sallyport.Execution, error) {
+		return sallyport.Execution{ID: sallyport.ExecutionID(req.IdempotencyKey), Status: sallyport.StatusQueued}, nil
+	}
+	started, err := c.Start(ctx, client.RunRequest{Ref: sallyport.SkillRef{Slug: "x"}, ScriptPath: "a", IdempotencyKey: "k"})
+	if got := data(t, started, err); got.ID != "k" || got.Status != sallyport.StatusQueued {
+		t.Errorf("started %+v", got)
+	}
+	// It is asked again until the execution is over.
+	asked := 0
+	w.runs.get = func(id sallyport.ExecutionID) (sallyport.Execution, error) {
+		if asked++; asked < 3 {
+			return sallyport.Execution{ID: id, Status: sallyport.StatusRunning}, nil
+		}
+		return sallyport.Execution{ID: id, Status: sallyport.StatusSuccess}, nil
+	}
+	w.runs.waited = nil
+	waited, err := c.Wait(ctx, "e-1", 0)
+	if got := data(t, waited, err); got.Status != sallyport.StatusSuccess {
+		t.Errorf("waited for %+v", got)
+	}
+	same(t, "waits", []time.Duration{30 * time.Second, 30 * time.Second, 30 * time.Second}, w.runs.waited)
+	asked = -1 << 30
+	waited, err = c.Wait(ctx, "e-1", time.Nanosecond)
+	if got := data(t, waited, err); got.Status != sallyport.StatusRunning {
+		t.Errorf("gave up with %+v", got)
+	}
 	w.runs.cancel = func(sallyport.ExecutionID) error { return nil }
 	cancelled, err := c.Cancel(ctx, "e-1")
 	same(t, "cancel", client.Cancellation{ExecutionID: "e-1", Requested: true}, data(t, cancelled, err))

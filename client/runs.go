@@ -7,6 +7,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"strconv"
+	"time"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/run"
@@ -39,6 +42,7 @@ type runBody struct {
 	Argv           []string             `json:"argv,omitzero"`
 	Files          []inputBody          `json:"files,omitempty"`
 	TimeoutSeconds *int64               `json:"timeout_seconds,omitempty"`
+	Async          bool                 `json:"async,omitempty"`
 }
 
 type inputBody struct {
@@ -49,7 +53,17 @@ type inputBody struct {
 // Run runs a script. It returns an error when the run was refused or broke; whatever the script did is data, and [Execution.Err]
 // of the root package tells it as an error.
 func (c *Client) Run(ctx context.Context, req RunRequest) (sallyport.Envelope[sallyport.Execution], error) {
-	r, err := req.post("/execute")
+	return c.execute(ctx, req, false)
+}
+
+// Start is Run for a caller who does not wait: it returns the execution as soon as it is approved and recorded. [Client.Wait] waits for
+// its end and [Client.Cancel] stops it.
+func (c *Client) Start(ctx context.Context, req RunRequest) (sallyport.Envelope[sallyport.Execution], error) {
+	return c.execute(ctx, req, true)
+}
+
+func (c *Client) execute(ctx context.Context, req RunRequest, async bool) (sallyport.Envelope[sallyport.Execution], error) {
+	r, err := req.post("/execute", async)
 	if err != nil {
 		return sallyport.Envelope[sallyport.Execution]{}, err
 	}
@@ -64,21 +78,21 @@ func (c *Client) Run(ctx context.Context, req RunRequest) (sallyport.Envelope[sa
 
 // Explain asks the same gates without running.
 func (c *Client) Explain(ctx context.Context, req RunRequest) (sallyport.Envelope[run.Explanation], error) {
-	r, err := req.post("/explain")
+	r, err := req.post("/explain", false)
 	if err != nil {
 		return sallyport.Envelope[run.Explanation]{}, err
 	}
 	return call[run.Explanation](ctx, c, r)
 }
 
-func (req RunRequest) post(verb string) (request, error) {
+func (req RunRequest) post(verb string, async bool) (request, error) {
 	path, _, err := skillPath(req.Ref)
 	if err != nil {
 		return request{}, err
 	}
 	body := runBody{
 		ScriptPath: req.ScriptPath, RevisionID: req.RevisionID, TeamID: req.Ref.TeamID, Argv: req.Argv,
-		TimeoutSeconds: req.TimeoutSeconds,
+		TimeoutSeconds: req.TimeoutSeconds, Async: async,
 	}
 	for _, f := range req.Files {
 		body.Files = append(body.Files, inputBody{f.Name, base64.StdEncoding.EncodeToString(f.Content)})
@@ -129,6 +143,29 @@ func (c *Client) Execution(ctx context.Context, id sallyport.ExecutionID) (sally
 		return sallyport.Envelope[sallyport.Execution]{}, err
 	}
 	return call[sallyport.Execution](ctx, c, get(path, nil))
+}
+
+// waitAtOnce is how long one call of Wait waits: under what stands in between usually allows.
+const waitAtOnce = 30 * time.Second
+
+// Wait returns the execution when it is over, or as it stands when patience is; a patience of zero has no end but that of ctx.
+func (c *Client) Wait(ctx context.Context, id sallyport.ExecutionID, patience time.Duration) (sallyport.Envelope[sallyport.Execution], error) {
+	path, err := idPath("/v1/executions", id)
+	if err != nil {
+		return sallyport.Envelope[sallyport.Execution]{}, err
+	}
+	began := time.Now()
+	for {
+		wait := waitAtOnce
+		if patience > 0 {
+			wait = min(wait, max(0, patience-time.Since(began)))
+		}
+		query := url.Values{"wait": {strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10)}}
+		envelope, err := call[sallyport.Execution](ctx, c, get(path, query))
+		if err != nil || envelope.Data.Status.Terminal() || patience > 0 && time.Since(began) >= patience {
+			return envelope, err
+		}
+	}
 }
 
 // Artifact returns the bytes of one artifact, checked against the digest that came with them.

@@ -126,6 +126,8 @@ func (f *fakeAudit) Verify(_ context.Context, _ sallyport.Principal, outside []a
 
 type fakeRuns struct {
 	httpapi.Runs
+	start  func(run.Request) (sallyport.Execution, error)
+	waited []time.Duration
 
 	run      func(context.Context, run.Request) (sallyport.Execution, error)
 	explain  func(run.Request) (run.Explanation, error)
@@ -141,6 +143,15 @@ func (f *fakeRuns) Run(ctx context.Context, _ sallyport.Principal, req run.Reque
 
 func (f *fakeRuns) Explain(_ context.Context, _ sallyport.Principal, req run.Request) (run.Explanation, error) {
 	return f.explain(req)
+}
+
+func (f *fakeRuns) Start(_ context.Context, _ sallyport.Principal, req run.Request) (sallyport.Execution, error) {
+	return f.start(req)
+}
+
+func (f *fakeRuns) Wait(_ context.Context, _ sallyport.Principal, id sallyport.ExecutionID, patience time.Duration) (sallyport.Execution, error) {
+	f.waited = append(f.waited, patience)
+	return f.get(id)
 }
 
 func (f *fakeRuns) Get(_ context.Context, _ sallyport.Principal, id sallyport.ExecutionID) (sallyport.Execution, error) {

@@ -92,7 +92,7 @@ func (s *Service) Cancel(ctx context.Context, p sallyport.Principal, id sallypor
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if run, ok := s.active[id]; ok && run.tenant == p.TenantID {
-		run.cancel()
+		run.cancel(nil)
 	}
 	return nil
 }

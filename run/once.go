@@ -15,8 +15,6 @@ const (
 	keyLife = 24 * time.Hour
 	// maxIdempotencyKey bounds a key, in bytes.
 	maxIdempotencyKey = 255
-	// awaitFirst and awaitMost are the pauses between two looks at an execution that another call began.
-	awaitFirst, awaitMost = 20 * time.Millisecond, time.Second
 	// onceTries bounds how often a call that finds its key taken looks again.
 	onceTries = 3
 )
@@ -39,12 +37,17 @@ type Recorded struct {
 // errTaken says that another call with the same key began first. It never leaves the package.
 var errTaken = errors.New("the idempotency key is taken")
 
-// once is Run for a call with an idempotency key: it begins at most one execution for each key of a principal, and answers with that
-// one however often it is asked. What the gates refused, or never began, leaves no key behind.
-func (s *Service) once(ctx context.Context, p sallyport.Principal, req Request) (sallyport.Execution, error) {
+// once is a call with an idempotency key: it begins at most one execution for each key of a principal, and answers with that one
+// however often it is asked. What the gates refused, or never began, leaves no key behind. begin is how the first call runs and
+// recall what the others get.
+func (s *Service) once(
+	ctx context.Context, p sallyport.Principal, req Request,
+	begin func(context.Context, sallyport.Principal, Request, *Once) (sallyport.Execution, error),
+	recall func(context.Context, sallyport.TenantID, sallyport.ExecutionID) (sallyport.Execution, error),
+) (sallyport.Execution, error) {
 	const op = "run.once"
 	if err := p.Require(op, sallyport.ScopeMemoryWrite); err != nil {
-		return s.run(ctx, p, req, nil) // which refuses it for the record too
+		return begin(ctx, p, req, nil) // which refuses it for the record too
 	}
 	if !plainKey(req.IdempotencyKey) {
 		return sallyport.Execution{}, sallyport.Errorf(op, sallyport.CodeInvalidArgument,
@@ -61,7 +64,7 @@ func (s *Service) once(ctx context.Context, p sallyport.Principal, req Request) 
 			return sallyport.Execution{}, err
 		}
 		if !found {
-			execution, err := s.run(ctx, p, req, &key)
+			execution, err := begin(ctx, p, req, &key)
 			if errors.Is(err, errTaken) {
 				continue
 			}
@@ -71,7 +74,7 @@ func (s *Service) once(ctx context.Context, p sallyport.Principal, req Request) 
 			return sallyport.Execution{}, sallyport.Errorf(op, sallyport.CodeInvalidArgument,
 				"the idempotency key stands for another request; send a new key with a new request")
 		}
-		execution, err := s.await(ctx, p.TenantID, recorded.ExecutionID)
+		execution, err := recall(ctx, p.TenantID, recorded.ExecutionID)
 		if err != nil || execution.Status != sallyport.StatusNotStarted {
 			return execution, err
 		}
@@ -81,21 +84,7 @@ func (s *Service) once(ctx context.Context, p sallyport.Principal, req Request) 
 
 // await returns the execution when it is over, or as it stands when it takes longer than a run can.
 func (s *Service) await(ctx context.Context, tenant sallyport.TenantID, id sallyport.ExecutionID) (sallyport.Execution, error) {
-	patience := time.NewTimer(s.cfg.MaxTimeout + s.cfg.Grace + s.cfg.QueueWait)
-	defer patience.Stop()
-	for pause := awaitFirst; ; pause = min(2*pause, awaitMost) {
-		execution, err := s.cfg.Ledger.Execution(ctx, tenant, id)
-		if err != nil || execution.Status.Terminal() {
-			return execution, err
-		}
-		select {
-		case <-ctx.Done():
-			return sallyport.Execution{}, ctx.Err()
-		case <-patience.C:
-			return execution, nil
-		case <-time.After(pause):
-		}
-	}
+	return s.watchRecord(ctx, tenant, id, s.cfg.MaxTimeout+s.cfg.Grace+s.cfg.QueueWait)
 }
 
 func plainKey(key string) bool {

@@ -15,12 +15,13 @@ import (
 // before a script's outcome was known; whatever the script did is an Execution and a nil error. Needs memory:write.
 func (s *Service) Run(ctx context.Context, p sallyport.Principal, req Request) (sallyport.Execution, error) {
 	if req.IdempotencyKey != "" {
-		return s.once(ctx, p, req)
+		return s.once(ctx, p, req, s.run, s.await)
 	}
 	return s.run(ctx, p, req, nil)
 }
 
-// run is Run; with once it opens a record only if nobody did under that key.
+// run is Run; with once it opens a record only if nobody did under that key. Start calls it too, on a context that outlives the caller
+// once the entry is open.
 func (s *Service) run(ctx context.Context, p sallyport.Principal, req Request, once *Once) (execution sallyport.Execution, err error) {
 	ctx, end := s.cfg.Observer.Span(ctx, "sallyport.execute", req.TraceParent)
 	defer func() { end(err) }()
@@ -48,11 +49,13 @@ func (s *Service) run(ctx context.Context, p sallyport.Principal, req Request, o
 	// From here on an entry is open: every way out goes through finish.
 	caller, cancel := s.track(ctx, execution)
 	defer cancel()
+	req.watch(execution)
 	release, err := s.acquire(caller, &execution)
 	if err != nil {
 		return s.finish(ctx, execution, nil, err)
 	}
 	s.start(ctx, &execution)
+	req.watch(execution)
 	result, err := s.execute(caller, candidate, &execution, req, release)
 	if err != nil {
 		return s.finish(ctx, execution, nil, err)
@@ -125,6 +128,9 @@ func (s *Service) acquire(ctx context.Context, execution *sallyport.Execution) (
 	release, err = s.slots.acquire(ctx, execution.TenantID)
 	execution.QueueMS = time.Since(began).Milliseconds()
 	s.cfg.Observer.Slots(s.slots.inUse())
+	if err != nil && ctx.Err() != nil {
+		err = stopped(ctx)
+	}
 	return release, err
 }
 
@@ -134,6 +140,7 @@ func (s *Service) start(ctx context.Context, execution *sallyport.Execution) {
 	at := s.cfg.Now().UTC()
 	execution.StartedAt, execution.Status = &at, sallyport.StatusRunning
 	tenant, id := execution.TenantID, execution.ID
+	s.mark(id, func(run *activeRun) { run.running = true })
 	s.background.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 		defer cancel()
@@ -184,14 +191,14 @@ func (s *Service) execute(
 		s.cfg.Observer.Slots(s.slots.inUse())
 		if ctx.Err() != nil && (got.err != nil || got.result.ExitCode == nil) {
 			// The caller went away and the script was stopped for it: never a timeout, never an error of the script.
-			return sallyport.Result{}, ctx.Err()
+			return sallyport.Result{}, stopped(ctx)
 		}
 		return got.result, got.err
 	case <-ctx.Done():
 		execution.DurationMS = time.Since(began).Milliseconds()
 		stop()
 		letGo()
-		return sallyport.Result{}, ctx.Err()
+		return sallyport.Result{}, stopped(ctx)
 	case <-limit.C:
 		execution.DurationMS = time.Since(began).Milliseconds()
 		stop()

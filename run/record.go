@@ -222,6 +222,10 @@ func (s *Service) conclude(e *sallyport.Execution, broken error) (answer error) 
 		e.Status, e.ErrorKind, e.ErrorMessage = status, kind, sallyport.Lookup(kind).Message
 	}
 	switch {
+	case errors.Is(broken, errStopping):
+		fail(sallyport.StatusCanceled, sallyport.CodeExecutionCanceled)
+		e.ErrorMessage = "the server stopped before the execution ended, and ended it"
+		return nil
 	case errors.Is(broken, errDeaf):
 		fail(sallyport.StatusTimeout, sallyport.CodeExecutionTimeout)
 		e.Limit = sallyport.LimitWall

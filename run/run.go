@@ -34,6 +34,14 @@ type Request struct {
 	// IdempotencyKey makes the call safe to repeat for 24 hours: the same key of the same principal runs once, and every other call
 	// with it waits for that run and gets its record. Empty runs each call.
 	IdempotencyKey string
+	// Watch is told of the record when it is open (queued) and when its script starts (running); nil is nobody. It must not block.
+	Watch func(sallyport.Execution)
+}
+
+func (r Request) watch(e sallyport.Execution) {
+	if r.Watch != nil {
+		r.Watch(e)
+	}
 }
 
 // Explanation is what Explain found: the gates in order, and which one would refuse.

@@ -108,12 +108,15 @@ type Service struct {
 	unrecorded atomic.Int64 // outcomes that wait to be recorded
 
 	mu     sync.Mutex // guards active
-	active map[sallyport.ExecutionID]activeRun
+	active map[sallyport.ExecutionID]*activeRun
 }
 
 type activeRun struct {
 	tenant sallyport.TenantID
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when the record was closed
+	// detached says that nobody waits for the run: the service ends it when it closes. running says that its script was started.
+	detached, running bool
 }
 
 // New returns a Service.
@@ -123,15 +126,17 @@ func New(cfg Config) *Service {
 		cfg:     cfg,
 		slots:   newSlots(cfg.SlotsTotal, cfg.SlotsPerTenant, cfg.QueueLength, cfg.QueueWait),
 		quotas:  newQuotas(cfg.Quotas),
-		active:  map[sallyport.ExecutionID]activeRun{},
+		active:  map[sallyport.ExecutionID]*activeRun{},
 		closing: make(chan struct{}),
 	}
 }
 
-// Close waits until every executor call that was not abandoned has returned, at most as long as ctx allows. The caller
-// stops calling Run first.
+// Close waits until every executor call that was not abandoned has returned, and every run that Start began is over, at most as long
+// as ctx allows. The runs of Start that wait for a slot are cancelled at once, those whose script runs when closeReserve of the time is
+// left. The caller stops calling Run and Start first.
 func (s *Service) Close(ctx context.Context) error {
 	s.closeOnce.Do(func() { close(s.closing) })
+	defer s.drain(ctx)()
 	done := make(chan struct{})
 	go func() {
 		s.background.Wait()
@@ -150,12 +155,14 @@ func (s *Service) Unrecorded() int64 { return s.unrecorded.Load() }
 
 // track makes the execution cancellable by id and returns the context of its caller.
 func (s *Service) track(ctx context.Context, e sallyport.Execution) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.active[e.ID] = activeRun{e.TenantID, cancel}
+	s.active[e.ID] = &activeRun{tenant: e.TenantID, cancel: cancel, done: done}
 	return ctx, func() {
-		cancel()
+		cancel(nil)
+		close(done)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		delete(s.active, e.ID)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"time"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/client"
@@ -17,6 +18,7 @@ import (
 type executionCommands struct {
 	List     executionListCommand     `cmd:"" help:"List executions, newest first."`
 	Show     executionShowCommand     `cmd:"" help:"Show one execution with what it printed."`
+	Wait     executionWaitCommand     `cmd:"" help:"Wait until an execution is over, and show it."`
 	Cancel   executionCancelCommand   `cmd:"" help:"Stop a running execution."`
 	Artifact executionArtifactCommand `cmd:"" help:"Fetch a file that an execution left."`
 }
@@ -66,6 +68,29 @@ func (c *executionShowCommand) run(ctx context.Context, a *app) error {
 		envelope, err := api.Execution(ctx, sallyport.ExecutionID(c.ID))
 		if err != nil {
 			return err
+		}
+		return a.showExecution(envelope)
+	})
+}
+
+type executionWaitCommand struct {
+	ID      string        `arg:"" help:"The execution's id." name:"id"`
+	Timeout time.Duration `help:"Give up after this long, such as 90s (default: wait until it is over)." placeholder:"DURATION"`
+}
+
+func (*executionWaitCommand) kind() string { return "execution" }
+
+func (c *executionWaitCommand) run(ctx context.Context, a *app) error {
+	if c.Timeout < 0 {
+		return invalid("--timeout wants a duration such as 90s, got %s", c.Timeout)
+	}
+	return a.withClient(ctx, func(api *client.Client) error {
+		envelope, err := api.Wait(ctx, sallyport.ExecutionID(c.ID), c.Timeout)
+		if err != nil {
+			return err
+		}
+		if !envelope.Data.Status.Terminal() {
+			return sallyport.Errorf("cli.wait", sallyport.CodeDeadlineExceeded, "the execution is not over after %s; it is %s", c.Timeout, envelope.Data.Status)
 		}
 		return a.showExecution(envelope)
 	})

@@ -12,13 +12,16 @@ import (
 
 type runCommand struct {
 	scriptCall
+
+	Detach bool `help:"Do not wait: print the execution's id as soon as the run is approved and recorded." short:"d"`
 }
 
 // Help says where output goes.
 func (*runCommand) Help() string {
 	return "What the script prints goes to standard output and standard error as it is, a summary follows on standard error; with " +
 		"--json the whole envelope goes to standard output. The exit code is 0 for success, 20 when the script failed, 21 when it " +
-		"ran out of time, 22 out of memory or another limit; docs/errors.md lists the rest."
+		"ran out of time, 22 out of memory or another limit; docs/errors.md lists the rest. With --detach the run goes on in the " +
+		"server; where no server holds the data folder, the command itself carries it out, and ends when the run does."
 }
 
 func (*runCommand) kind() string { return "execution" }
@@ -32,11 +35,26 @@ func (c *runCommand) run(ctx context.Context, a *app) error {
 		if req.RevisionID, err = revisionNamed(ctx, api, req.Ref, c.Revision); err != nil {
 			return err
 		}
+		if c.Detach {
+			return c.start(ctx, a, api, req)
+		}
 		envelope, err := api.Run(ctx, req)
 		if err != nil {
 			return err
 		}
 		return a.showExecution(envelope)
+	})
+}
+
+// start begins the run and prints its id, which is all that a script wants to know.
+func (*runCommand) start(ctx context.Context, a *app, api *client.Client, req client.RunRequest) error {
+	envelope, err := api.Start(ctx, req)
+	if err != nil {
+		return err
+	}
+	return show(a, envelope, func(p *page, e sallyport.Execution) {
+		p.line("%s", e.ID)
+		a.notes.line("%s %s", a.notes.status(e.Status), a.notes.dim("wait for it with: sallyport execution wait "+string(e.ID)))
 	})
 }
 

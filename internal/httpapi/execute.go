@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/sallyport-dev/sallyport"
@@ -17,6 +18,7 @@ type executeBody struct {
 	Argv           []*string       `json:"argv"`
 	Files          []inputBody     `json:"files"`
 	TimeoutSeconds json.RawMessage `json:"timeout_seconds"`
+	Async          bool            `json:"async"`
 }
 
 type inputBody struct {
@@ -25,20 +27,29 @@ type inputBody struct {
 	ContentBase64 *string `json:"content_base64"`
 }
 
-// execute answers 200 with an execution for whatever the script did; its error member says what went wrong with it.
+// execute answers 200 with an execution for whatever the script did; its error member says what went wrong with it. With async it
+// answers 202 as soon as the run is approved and recorded.
 func execute(c *call, p sallyport.Principal) (answer, error) {
-	req, err := c.runRequest()
+	req, async, err := c.runRequest()
 	if err != nil {
 		return answer{}, err
 	}
 	if req.IdempotencyKey, err = c.idempotencyKey(); err != nil {
 		return answer{}, err
 	}
-	execution, err := c.api.cfg.Runs.Run(c.ctx(), p, req)
+	carryOut := c.api.cfg.Runs.Run
+	if async {
+		carryOut = c.api.cfg.Runs.Start
+	}
+	execution, err := carryOut(c.ctx(), p, req)
 	if err != nil {
 		return answer{}, err
 	}
-	return executionAnswer(execution), nil
+	got := executionAnswer(execution)
+	if async && !execution.Status.Terminal() {
+		got.status, got.location = http.StatusAccepted, "/v1/executions/"+string(execution.ID)
+	}
+	return got, nil
 }
 
 // idempotencyKey is the key that the caller sent, empty for none. Its form is judged by package run.
@@ -55,7 +66,10 @@ func (c *call) idempotencyKey() (string, error) {
 }
 
 func explain(c *call, p sallyport.Principal) (answer, error) {
-	req, err := c.runRequest()
+	req, async, err := c.runRequest()
+	if err == nil && async {
+		err = invalid("async is for execute: explain runs nothing")
+	}
 	if err != nil {
 		return answer{}, err
 	}
@@ -64,11 +78,17 @@ func explain(c *call, p sallyport.Principal) (answer, error) {
 	return ok(explanation), err
 }
 
-func (c *call) runRequest() (run.Request, error) {
+// runRequest is what execute and explain have in common; async says that the caller does not wait.
+func (c *call) runRequest() (req run.Request, async bool, err error) {
 	var body executeBody
 	if err := c.decode(&body); err != nil {
-		return run.Request{}, err
+		return run.Request{}, false, err
 	}
+	req, err = c.runRequestOf(body)
+	return req, body.Async, err
+}
+
+func (c *call) runRequestOf(body executeBody) (run.Request, error) {
 	timeout, err := seconds("timeout_seconds", body.TimeoutSeconds)
 	if err != nil {
 		return run.Request{}, err

@@ -84,7 +84,7 @@ func TestExecuteOutcomes(t *testing.T) {
 			w.runs.run = func(context.Context, sallyport.Principal, run.Request) (sallyport.Execution, error) {
 				return execution, nil
 			}
-			w.runs.get = func(id sallyport.ExecutionID) (sallyport.Execution, error) { return execution, nil }
+			w.runs.wait = func(sallyport.ExecutionID, time.Duration) (sallyport.Execution, error) { return execution, nil }
 			for _, got := range []answered{
 				w.call(http.MethodPost, "/v1/skills/x/execute", `{"script_path":"a"}`),
 				w.call(http.MethodGet, "/v1/executions/e-1", ""),
@@ -263,5 +263,59 @@ func TestCapabilities(t *testing.T) {
 	w.runs.capabilities = func() sallyport.Capabilities { return sallyport.Capabilities{} }
 	if got := w.call(http.MethodGet, "/v1/capabilities", ""); !bytes.Contains(got.body, []byte(`"layers":[]`)) {
 		t.Errorf("nothing: %s", got.body)
+	}
+}
+
+// With async the answer is 202 and names where the execution is; a run that is over by then is answered as any other.
+func TestExecuteAsync(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	status := sallyport.StatusQueued
+	var key string
+	w.runs.start = func(req run.Request) (sallyport.Execution, error) {
+		key = req.IdempotencyKey
+		return sampleExecution(status), nil
+	}
+	got := w.call(http.MethodPost, "/v1/skills/x/execute", `{"script_path":"a","async":true}`, "Idempotency-Key", "k")
+	data, _ := got.json(t)["data"].(map[string]any)
+	if got.status != http.StatusAccepted || got.header.Get("Location") != "/v1/executions/e-1" || data["status"] != "queued" || got.json(t)["error"] != nil {
+		t.Errorf("%d, Location %q, %s", got.status, got.header.Get("Location"), got.body)
+	}
+	if key != "k" {
+		t.Errorf("the idempotency key %q", key)
+	}
+	status = sallyport.StatusSuccess
+	if got := w.call(http.MethodPost, "/v1/skills/x/execute", `{"script_path":"a","async":true}`); got.status != http.StatusOK || got.header.Get("Location") != "" {
+		t.Errorf("one that is over: %d, Location %q", got.status, got.header.Get("Location"))
+	}
+	w.runs.start = func(run.Request) (sallyport.Execution, error) {
+		return sallyport.Execution{}, (&sallyport.Refusal{Code: sallyport.CodeGrantMissing, Gate: "grant"}).Err()
+	}
+	if got := w.call(http.MethodPost, "/v1/skills/x/execute", `{"script_path":"a","async":true}`); got.status != http.StatusForbidden {
+		t.Errorf("refused: %d", got.status)
+	}
+	if got := w.call(http.MethodPost, "/v1/skills/x/explain", `{"script_path":"a","async":true}`); got.status != http.StatusBadRequest {
+		t.Errorf("explain: %d", got.status)
+	}
+}
+
+func TestShowExecutionWaits(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var waited time.Duration
+	w.runs.wait = func(_ sallyport.ExecutionID, patience time.Duration) (sallyport.Execution, error) {
+		waited = patience
+		return sampleExecution(sallyport.StatusRunning), nil
+	}
+	for query, want := range map[string]time.Duration{"": 0, "?wait=0": 0, "?wait=60": time.Minute} {
+		waited = -1
+		if got := w.call(http.MethodGet, "/v1/executions/e-1"+query, ""); got.status != http.StatusOK || waited != want || got.json(t)["error"] != nil {
+			t.Errorf("%q: %d, waited %s, %s", query, got.status, waited, got.body)
+		}
+	}
+	for _, query := range []string{"?wait=61", "?wait=-1", "?wait=x", "?wait=1&wait=2"} {
+		if got := w.call(http.MethodGet, "/v1/executions/e-1"+query, ""); got.status != http.StatusBadRequest {
+			t.Errorf("%q: %d", query, got.status)
+		}
 	}
 }

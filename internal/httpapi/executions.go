@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"slices"
+	"time"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/run"
@@ -43,8 +44,16 @@ func listExecutions(c *call, p sallyport.Principal) (answer, error) {
 	return ok(result), nil
 }
 
+// mostWaited bounds how long a call may wait for the end of an execution, in seconds.
+const mostWaited = 60
+
+// showExecution answers with the execution as it is; with wait, when it is over or that many seconds have passed.
 func showExecution(c *call, p sallyport.Principal) (answer, error) {
-	execution, err := c.api.cfg.Runs.Get(c.ctx(), p, c.executionID())
+	wait := time.Duration(c.query.integer("wait", 0, mostWaited)) * time.Second
+	if err := c.query.err; err != nil {
+		return answer{}, err
+	}
+	execution, err := c.api.cfg.Runs.Wait(c.ctx(), p, c.executionID(), wait)
 	if err != nil {
 		return answer{}, err
 	}

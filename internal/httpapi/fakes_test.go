@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/access"
@@ -232,7 +233,8 @@ type fakeRuns struct {
 	t            *testing.T
 	run          func(context.Context, sallyport.Principal, run.Request) (sallyport.Execution, error)
 	explain      func(run.Request) (run.Explanation, error)
-	get          func(sallyport.ExecutionID) (sallyport.Execution, error)
+	start        func(run.Request) (sallyport.Execution, error)
+	wait         func(sallyport.ExecutionID, time.Duration) (sallyport.Execution, error)
 	list         func(run.ListRequest) (run.ListResult, error)
 	artifact     func(sallyport.ExecutionID, string) (sallyport.Artifact, []byte, error)
 	cancel       func(sallyport.ExecutionID) error
@@ -253,11 +255,18 @@ func (f *fakeRuns) Explain(_ context.Context, _ sallyport.Principal, req run.Req
 	return f.explain(req)
 }
 
-func (f *fakeRuns) Get(_ context.Context, _ sallyport.Principal, id sallyport.ExecutionID) (sallyport.Execution, error) {
-	if f.get == nil {
-		return sallyport.Execution{}, unset(f.t, "Runs.Get")
+func (f *fakeRuns) Start(_ context.Context, _ sallyport.Principal, req run.Request) (sallyport.Execution, error) {
+	if f.start == nil {
+		return sallyport.Execution{}, unset(f.t, "Runs.Start")
 	}
-	return f.get(id)
+	return f.start(req)
+}
+
+func (f *fakeRuns) Wait(_ context.Context, _ sallyport.Principal, id sallyport.ExecutionID, patience time.Duration) (sallyport.Execution, error) {
+	if f.wait == nil {
+		return sallyport.Execution{}, unset(f.t, "Runs.Wait")
+	}
+	return f.wait(id, patience)
 }
 
 func (f *fakeRuns) List(_ context.Context, _ sallyport.Principal, req run.ListRequest) (run.ListResult, error) {

@@ -56,7 +56,7 @@ func routes() []route {
 		{http.MethodPost, "/v1/skills/{skill}/execute", "execution", nil, false, execute},
 		{http.MethodPost, "/v1/skills/{skill}/explain", "explanation", nil, false, explain},
 		{http.MethodGet, "/v1/executions", "executions", words("slug skill_id team_id status limit cursor"), false, listExecutions},
-		{http.MethodGet, "/v1/executions/{id}", "execution", nil, false, showExecution},
+		{http.MethodGet, "/v1/executions/{id}", "execution", words("wait"), false, showExecution},
 		{http.MethodGet, "/v1/executions/{id}/artifacts/{path...}", "artifact", nil, false, downloadArtifact},
 		{http.MethodPost, "/v1/executions/{id}/cancel", "cancellation", nil, false, cancelExecution},
 

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/access"
@@ -56,7 +57,8 @@ type Audit interface {
 type Runs interface {
 	Run(ctx context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error)
 	Explain(ctx context.Context, p sallyport.Principal, req run.Request) (run.Explanation, error)
-	Get(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID) (sallyport.Execution, error)
+	Start(ctx context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error)
+	Wait(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID, patience time.Duration) (sallyport.Execution, error)
 	List(ctx context.Context, p sallyport.Principal, req run.ListRequest) (run.ListResult, error)
 	Artifact(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID, path string) (sallyport.Artifact, []byte, error)
 	Cancel(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID) error
