@@ -93,6 +93,9 @@ type Capabilities struct {
 	// Plan and Profile are those of [Isolation], as the next run will have them.
 	Plan    string `json:"plan,omitempty"`
 	Profile string `json:"profile,omitempty"`
+	// Places is what each of several places enforces, for an executor that chooses one for every run; a run may have what one
+	// of them has, and Layers and Features are what all of them have. Nil means one place, which is described by the rest.
+	Places []Capabilities `json:"-"`
 }
 
 // ExecRequest is one approved run. Every gate already passed. The executor must not modify or retain it.
@@ -118,6 +121,9 @@ type ExecRequest struct {
 	// Secrets are environment variables to inject by name; they must appear in no argv, log or error.
 	Secrets map[string]Secret
 	Limits  Limits
+	// RequiredLayers are those that the isolation gate found enforced and the run must have. An executor that chooses among
+	// places chooses one that enforces them all, or refuses.
+	RequiredLayers []Layer
 	// Grace is how long after Limits.Timeout the caller still waits.
 	Grace time.Duration
 	// TraceParent is the W3C trace context of the call, empty when there is none.

@@ -28,6 +28,8 @@ type Candidate struct {
 	Policy Policy
 	// Limits are already combined: request, script, tenant, installation.
 	Limits Limits
+	// RequiredLayers are set by the isolation gate: what must be enforced around the run, wherever it is.
+	RequiredLayers []Layer
 	// Grants are all grants of the tenant that cover the script, newest first. Filled by resolve.
 	Grants []Grant
 	// Grant is set by the pin gate: the active grant whose pin matched, narrow before wide.

@@ -27,30 +27,62 @@ func (g isolationGate) Check(ctx context.Context, c *sallyport.Candidate) *sally
 		refusal.Message = sentence("the sandbox is not available", capabilities)
 		return refusal
 	}
+	places := capabilities.Places
+	if places == nil {
+		places = []sallyport.Capabilities{capabilities}
+	}
+	// A run goes to one place, so one place must have all of it. Of several that do, any may be chosen: what they share holds.
+	var nearest *sallyport.Refusal
+	var shared []sallyport.Layer
+	fits, fewest := false, 0
+	for _, place := range places {
+		missing, no := g.judge(c, place)
+		switch {
+		case no == nil && !fits:
+			fits, shared = true, slices.Clone(place.Layers)
+		case no == nil:
+			shared = slices.DeleteFunc(shared, func(l sallyport.Layer) bool { return !slices.Contains(place.Layers, l) })
+		case nearest == nil || missing < fewest:
+			nearest, fewest = no, missing
+		}
+	}
+	if !fits {
+		return nearest
+	}
+	c.RequiredLayers = slices.Concat(g.required, c.Policy.RequiredLayers)
+	if g.required == nil {
+		c.RequiredLayers = shared
+	}
+	return nil
+}
+
+// judge says what one place lacks, and how much that is.
+func (g isolationGate) judge(c *sallyport.Candidate, place sallyport.Capabilities) (int, *sallyport.Refusal) {
+	refusal := &sallyport.Refusal{Code: sallyport.CodeSandboxUnavailable, Gate: g.Name()}
 	required := g.required
 	if required == nil {
-		required = slices.Concat(capabilities.Layers, capabilities.Missing)
+		required = slices.Concat(place.Layers, place.Missing)
 	}
 	var missing []string
-	for _, layer := range required {
-		if !slices.Contains(capabilities.Layers, layer) {
+	for _, layer := range slices.Concat(required, c.Policy.RequiredLayers) {
+		if !slices.Contains(place.Layers, layer) && !slices.Contains(missing, string(layer)) {
 			missing = append(missing, string(layer))
 		}
 	}
 	if len(missing) > 0 {
-		refusal.Message = sentence("this host cannot enforce "+strings.Join(missing, ", "), capabilities) +
+		refusal.Message = sentence("this host cannot enforce "+strings.Join(missing, ", "), place) +
 			"; or accept to run without, with the setting isolation: degrade"
 		refusal.Details = map[string]any{"missing": missing}
-		return refusal
+		return len(missing), refusal
 	}
 	for _, feature := range needs(c) {
-		if !slices.Contains(capabilities.Features, feature) {
+		if !slices.Contains(place.Features, feature) {
 			refusal.Message = "the executor cannot provide " + string(feature) + ", which this run needs"
 			refusal.Details = map[string]any{"missing": []string{string(feature)}}
-			return refusal
+			return 0, refusal
 		}
 	}
-	return nil
+	return 0, nil
 }
 
 func sentence(fault string, capabilities sallyport.Capabilities) string {

@@ -37,7 +37,7 @@ func (s *Service) request(c *sallyport.Candidate, execution *sallyport.Execution
 		ExecutionID: execution.ID, TenantID: execution.TenantID, Slug: c.Skill.Slug, Digest: c.Digest,
 		ScriptPath: c.Script.Path, Interpreter: *c.Interpreter, Content: c.Script.Content, ContentSHA256: c.Script.SHA256,
 		Files: c.Revision.Components, Argv: c.Argv, Inputs: c.Files, Limits: c.Limits, Grace: s.cfg.Grace,
-		TraceParent: req.TraceParent,
+		TraceParent: req.TraceParent, RequiredLayers: c.RequiredLayers,
 	}
 	input := sallyport.InputStdin
 	if c.Script.Script != nil && c.Script.Script.Input != "" {

@@ -177,6 +177,11 @@ func (e *Executor) Execute(ctx context.Context, req sallyport.ExecRequest) (sall
 	if s.limits.CPUTime > 0 && !slices.Contains(p.capabilities.Features, sallyport.FeatureCPUTime) {
 		return sallyport.Result{}, sallyport.NotStarted(unavailable("no control group counts the CPU time of a run here"))
 	}
+	for _, layer := range req.RequiredLayers {
+		if !slices.Contains(p.capabilities.Layers, layer) { // no longer: the host was looked at again since the gate asked
+			return sallyport.Result{}, sallyport.NotStarted(unavailable("the layer " + string(layer) + " is not enforced here"))
+		}
+	}
 	s.plan = p.plan
 	o, err := e.run(ctx, s)
 	if errors.Is(err, errConfigTooLarge) {

@@ -5,25 +5,30 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/internal/runnerwire"
 )
 
-// Capabilities is what every usable runner provides. It waits for their first answers only; after that it returns at once.
+// Capabilities is what every usable runner provides, with each of them as a place: a run goes to one that has what it needs. A
+// layer that only some have is missing only where one of them says so itself, as everywhere. It waits for the runners' first
+// answers only; after that it returns at once.
 func (e *Executor) Capabilities(ctx context.Context) sallyport.Capabilities {
 	e.await(ctx)
 	found := sallyport.Capabilities{Layers: []sallyport.Layer{}, Features: []sallyport.Feature{}}
 	var faults []string
-	var known []sallyport.Layer
+	var missing []sallyport.Layer
 	for _, p := range e.peers {
 		s, _ := p.now()
 		if !s.usable() {
 			faults = append(faults, p.name+" "+s.fault())
 			continue
 		}
-		known = append(append(known, s.said.Layers...), s.said.Missing...)
+		found.Places = append(found.Places, sallyport.Capabilities{
+			Available: true, Layers: s.said.Layers, Missing: s.said.Missing, Features: s.said.Features,
+			Reason: short(s.said.Reason), Remedy: short(s.said.Remedy),
+		})
+		missing = append(missing, s.said.Missing...)
 		if !found.Available {
 			found.Available = true
 			found.Layers, found.Features = slices.Clone(s.said.Layers), slices.Clone(s.said.Features)
@@ -38,11 +43,8 @@ func (e *Executor) Capabilities(ctx context.Context) sallyport.Capabilities {
 		found.Reason, found.Remedy = strings.Join(faults, "; "), "start a runner, or see what sallyport executors says about each"
 		return found
 	}
-	slices.Sort(known)
-	if found.Missing = without(slices.Compact(known), found.Layers); len(found.Missing) > 0 && found.Reason == "" {
-		found.Reason, found.Remedy = "the runners do not provide the same", "see what sallyport executors says about each"
-	}
-	e.promise(found.Layers)
+	slices.Sort(missing)
+	found.Missing = slices.Compact(missing)
 	return found
 }
 
@@ -60,32 +62,6 @@ func without[T comparable](a, b []T) []T {
 	return left
 }
 
-// promiseTime is longer than any run waits between the gate that looked at the capabilities and the call.
-const promiseTime = 5 * time.Minute
-
-// promise remembers which layers a gate was told of: a run that passed it must not meet a runner that came later and has
-// fewer.
-func (e *Executor) promise(layers []sallyport.Layer) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, layer := range layers {
-		e.promised[layer] = time.Now()
-	}
-}
-
-func (e *Executor) owed() []sallyport.Layer {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	var layers []sallyport.Layer
-	for layer, at := range e.promised {
-		if time.Since(at) < promiseTime {
-			layers = append(layers, layer)
-		}
-	}
-	slices.Sort(layers)
-	return layers
-}
-
 // candidate is a runner that can serve a run, and the message for it.
 type candidate struct {
 	peer    *peer
@@ -96,7 +72,6 @@ type candidate struct {
 // candidates lists the runners that can serve req, the least loaded first.
 func (e *Executor) candidates(ctx context.Context, req sallyport.ExecRequest) ([]candidate, error) {
 	e.await(ctx)
-	owed := e.owed()
 	var list []candidate
 	var faults []string
 	for i := range e.peers {
@@ -104,7 +79,7 @@ func (e *Executor) candidates(ctx context.Context, req sallyport.ExecRequest) ([
 		s, inFlight := p.now()
 		fault := s.fault()
 		if fault == "" {
-			fault = lacks(s, req, owed)
+			fault = lacks(s, req)
 		}
 		if fault != "" {
 			faults = append(faults, p.name+" "+fault)
@@ -112,7 +87,7 @@ func (e *Executor) candidates(ctx context.Context, req sallyport.ExecRequest) ([
 		}
 		message := runnerwire.FromRequest(req, s.extended)
 		if s.extended {
-			message.RequiredLayers = owed
+			message.RequiredLayers = req.RequiredLayers
 		}
 		// What others use is in its own count, what we use may not be there yet.
 		load := float64(max(inFlight, s.said.Used)) / float64(cmp.Or(max(s.said.Slots, 0), 8))
@@ -130,9 +105,9 @@ func (e *Executor) candidates(ctx context.Context, req sallyport.ExecRequest) ([
 }
 
 // lacks names what the run needs and the runner does not provide; empty when there is nothing.
-func lacks(s state, req sallyport.ExecRequest, owed []sallyport.Layer) string {
-	if missing := without(owed, s.said.Layers); len(missing) > 0 {
-		return "no longer enforces " + string(missing[0])
+func lacks(s state, req sallyport.ExecRequest) string {
+	if missing := without(req.RequiredLayers, s.said.Layers); len(missing) > 0 {
+		return "does not enforce " + string(missing[0])
 	}
 	for _, need := range []struct {
 		feature sallyport.Feature

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -355,15 +356,30 @@ func TestLeastLoaded(t *testing.T) {
 	}
 }
 
-// Several runners provide what all of them do, and one that came later with less is not used for a run that was promised more.
+// Several runners provide together what all of them do, and each run gets a runner that enforces what its gate demanded.
 func TestWhatAllProvide(t *testing.T) {
 	t.Parallel()
 	more := strings.Replace(extended, `["seccomp"]`, `["seccomp","memory_limit"]`, 1)
 	weak, strong := newFake(t, extended, answers(fine)), newFake(t, more, answers(fine))
 	e := newExecutor(t, remote.Config{Runners: []string{weak.URL, strong.URL}})
 	got := e.Capabilities(t.Context())
-	if diff := cmp.Diff([]sallyport.Layer{"seccomp"}, got.Layers); diff != "" || !slices.Equal(got.Missing, []sallyport.Layer{"memory_limit"}) {
+	if diff := cmp.Diff([]sallyport.Layer{"seccomp"}, got.Layers); diff != "" || len(got.Missing) != 0 || len(got.Places) != 2 || len(got.Places[1].Layers) != 2 {
 		t.Errorf("got %+v", got)
+	}
+	for i := range 6 {
+		req := request("e-strong-" + strconv.Itoa(i))
+		req.RequiredLayers = []sallyport.Layer{"memory_limit"}
+		if _, err := e.Execute(t.Context(), req); err != nil {
+			t.Error(err)
+		}
+	}
+	if weak.asked.Load() != 0 || strong.asked.Load() != 6 {
+		t.Errorf("the runner without the layer was asked %d times, the other %d", weak.asked.Load(), strong.asked.Load())
+	}
+	none := request("e-none")
+	none.RequiredLayers = []sallyport.Layer{"landlock"}
+	if _, err := e.Execute(t.Context(), none); !sallyport.IsNotStarted(err) || !strings.Contains(sallyport.Public(err).Message, "does not enforce landlock") {
+		t.Errorf("got %v", err)
 	}
 	var said atomic.Pointer[string]
 	said.Store(&more)
@@ -384,7 +400,10 @@ func TestWhatAllProvide(t *testing.T) {
 	if got := e.Capabilities(t.Context()); len(got.Layers) != 2 {
 		t.Fatalf("got %+v", got)
 	}
-	if _, err := e.Execute(t.Context(), request("before")); err != nil || required.Load() != "[memory_limit seccomp]" {
+	before, after := request("before"), request("after")
+	before.RequiredLayers = []sallyport.Layer{"memory_limit", "seccomp"}
+	after.RequiredLayers = before.RequiredLayers
+	if _, err := e.Execute(t.Context(), before); err != nil || required.Load() != "[memory_limit seccomp]" {
 		t.Errorf("got %v, the runner was asked for %v", err, required.Load())
 	}
 	said.Store(new(extended))
@@ -394,7 +413,7 @@ func TestWhatAllProvide(t *testing.T) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	if _, err := e.Execute(t.Context(), request("after")); !sallyport.IsNotStarted(err) {
+	if _, err := e.Execute(t.Context(), after); !sallyport.IsNotStarted(err) {
 		t.Errorf("got %v, want a refusal", err)
 	}
 }

@@ -112,9 +112,6 @@ type Executor struct {
 
 	stop    context.CancelFunc
 	polling sync.WaitGroup
-
-	mu       sync.Mutex // guards promised
-	promised map[sallyport.Layer]time.Time
 }
 
 // New returns the executor and begins to ask the runners what they can do. It fails only for a Config that cannot be meant. Close
@@ -132,7 +129,7 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	e := &Executor{cfg: cfg, log: cfg.Logger, client: newClient(cfg), promised: map[sallyport.Layer]time.Time{}}
+	e := &Executor{cfg: cfg, log: cfg.Logger, client: newClient(cfg)}
 	ctx, stop := context.WithCancel(context.Background()) //nolint:forbidigo // the polling belongs to no caller; Close ends it
 	e.stop = stop
 	for i, base := range bases {
