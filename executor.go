@@ -73,11 +73,13 @@ const (
 	FeatureFiles     Feature = "files"    // input files
 	FeatureArtifacts Feature = "artifacts"
 	FeatureCPUTime   Feature = "cpu_time" // the CPU budget of a run, over all of its processes
+	FeatureRoots     Feature = "roots"    // a runtime that is a folder, or an image unpacked into one: Interpreter.Root
+	FeatureImages    Feature = "images"   // a runtime that is an image, started as a container: Interpreter.Image
 )
 
 // Features lists every feature.
 func Features() []Feature {
-	return []Feature{FeatureArgv, FeatureRevision, FeatureFiles, FeatureArtifacts, FeatureCPUTime}
+	return []Feature{FeatureArgv, FeatureRevision, FeatureFiles, FeatureArtifacts, FeatureCPUTime, FeatureRoots, FeatureImages}
 }
 
 // Capabilities is what an executor can enforce now. The zero value provides nothing, so it refuses.
@@ -214,6 +216,9 @@ type Isolation struct {
 	Plan string `json:"plan,omitempty"`
 	// Profile names the list of system calls that were denied, for an executor that has more than one.
 	Profile string `json:"profile,omitempty"`
+	// RuntimeDigest names the bytes that the interpreter and its packages came from: the digest of the runtime's image. Empty
+	// when the runtime is none.
+	RuntimeDigest string `json:"runtime_digest,omitempty"`
 	// Notes say what could not be held in this run although its layer was active.
 	Notes []string `json:"notes,omitempty"`
 }

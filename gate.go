@@ -54,8 +54,15 @@ type Interpreter struct {
 	// Root is the folder that stands in for the system's own files, an absolute path on the executor's host, read-only and
 	// verified; empty means the host's own.
 	Root string `json:"root,omitempty"`
-	// Image is the OCI image of the runtime, by digest, for an executor that starts containers; empty when it has none.
+	// Image is the OCI image of the runtime, by digest, for an executor that starts containers; empty when it has none. What
+	// begins with a slash is a tarball or an OCI layout on the executor's host.
 	Image string `json:"image,omitempty"`
+	// Digest is that of Image, which Root holds unpacked; the record of a run names it. Empty for the host's own files and for a
+	// folder that an operator keeps.
+	Digest string `json:"digest,omitempty"`
+	// Fault says why Root cannot serve, and the remedy, without a path of the host; empty when it can. A run that needs Root is
+	// refused with it.
+	Fault string `json:"fault,omitempty"`
 }
 
 // Gate is one yes/no check before a run. Check returns nil to let the candidate pass. It may set the

@@ -10,7 +10,8 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/shebang"
 )
 
-// interpreterGate: the script's extension, or the program its first line names, is in the allow-list.
+// interpreterGate: the script's extension, or the program its first line names, is in the allow-list of the installation and in
+// the tenant's, and the runtime that the script asks for is there.
 type interpreterGate struct {
 	allowed []sallyport.Interpreter
 }
@@ -18,13 +19,49 @@ type interpreterGate struct {
 func (interpreterGate) Name() string { return "interpreter" }
 
 func (g interpreterGate) Check(_ context.Context, c *sallyport.Candidate) *sallyport.Refusal {
-	if row, found := g.find(c.Script); found {
-		c.Interpreter = &row
+	var fits []sallyport.Interpreter
+	for _, row := range g.allowed {
+		if row.Program != "" && matches(row, c.Script) && c.Policy.Allows(normal(row.Extension)) {
+			fits = append(fits, row)
+		}
+	}
+	if len(fits) == 0 {
+		return g.refuseExtension(c.Policy)
+	}
+	wanted, whose := asked(c.Script), "the script asks for the runtime "
+	for i := 0; wanted == "" && i < len(fits); i++ {
+		wanted, whose = c.Policy.Runtimes[normal(fits[i].Extension)], "the tenant's policy names the runtime "
+	}
+	if wanted == "" {
+		c.Interpreter = &fits[0]
 		return nil
 	}
+	for i := range fits {
+		if fits[i].Runtime == wanted {
+			c.Interpreter = &fits[i]
+			return nil
+		}
+	}
+	var names []string
+	for _, row := range fits {
+		if !slices.Contains(names, row.Runtime) {
+			names = append(names, row.Runtime)
+		}
+	}
+	return &sallyport.Refusal{
+		Code: sallyport.CodeInterpreterNotAllowed, Gate: g.Name(),
+		Message: whose + wanted + ", which is not among those for such a script here: " + strings.Join(names, ", "),
+		Details: map[string]any{"runtime": wanted, "runtimes": names},
+	}
+}
+
+// refuseExtension says which kinds of script are allowed.
+func (g interpreterGate) refuseExtension(policy sallyport.Policy) *sallyport.Refusal {
 	extensions := make([]string, 0, len(g.allowed))
 	for _, row := range g.allowed {
-		extensions = append(extensions, row.Extension)
+		if policy.Allows(normal(row.Extension)) && !slices.Contains(extensions, row.Extension) {
+			extensions = append(extensions, row.Extension)
+		}
 	}
 	message := "no interpreter is allowed for this kind of script"
 	if len(extensions) > 0 {
@@ -36,28 +73,17 @@ func (g interpreterGate) Check(_ context.Context, c *sallyport.Candidate) *sally
 	}
 }
 
-// find returns the row for script. A runtime that the script names wins among the rows for its extension; the generic
-// names python, bash and node, which import infers, are content with any row.
-func (g interpreterGate) find(script sallyport.Component) (sallyport.Interpreter, bool) {
-	var runtime string
-	if script.Script != nil {
-		runtime = script.Script.Runtime
+// asked is the runtime that the script names. The generic names python, bash and node, which import infers, are no wish: any row
+// for such a script will do, the first one first.
+func asked(script sallyport.Component) string {
+	if script.Script == nil {
+		return ""
 	}
-	var fits []sallyport.Interpreter
-	for _, row := range g.allowed {
-		if row.Program != "" && matches(row, script) {
-			fits = append(fits, row)
-		}
+	runtime := script.Script.Runtime
+	if (runtime == "python" || runtime == "bash" || runtime == "node") && inferred(script, runtime) {
+		return ""
 	}
-	for _, row := range fits {
-		if runtime == "" || row.Runtime == runtime {
-			return row, true
-		}
-	}
-	if len(fits) > 0 && (runtime == "python" || runtime == "bash" || runtime == "node") && inferred(script, runtime) {
-		return fits[0], true
-	}
-	return sallyport.Interpreter{}, false
+	return runtime
 }
 
 // inferred reports whether runtime is what the script's own name says, so that declaring bash for a .py file does not
@@ -76,13 +102,17 @@ func inferred(script sallyport.Component, runtime string) bool {
 
 // extension of a path, without its dot and in lower case, as the rows of the allow-list are compared.
 func extension(name string) string {
-	return strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
+	return normal(path.Ext(name))
+}
+
+func normal(extension string) string {
+	return strings.ToLower(strings.TrimPrefix(extension, "."))
 }
 
 // matches reports whether row is for script: by the script's extension, and for a file without one by the program that its
 // first line names, which may be the row's extension, runtime or program.
 func matches(row sallyport.Interpreter, script sallyport.Component) bool {
-	allowed := strings.ToLower(strings.TrimPrefix(row.Extension, "."))
+	allowed := normal(row.Extension)
 	if own := extension(script.Path); own != "" {
 		return own == allowed
 	}

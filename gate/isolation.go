@@ -82,7 +82,28 @@ func (g isolationGate) judge(c *sallyport.Candidate, place sallyport.Capabilitie
 			return 0, refusal
 		}
 	}
+	if refusal.Message = runtimeFault(c.Interpreter, place.Features); refusal.Message != "" {
+		return 0, refusal
+	}
 	return 0, nil
+}
+
+// runtimeFault says why the executor cannot run scripts in a runtime that is not the host's own; empty when it can.
+func runtimeFault(in *sallyport.Interpreter, provided []sallyport.Feature) string {
+	switch {
+	case in == nil || in.Root == "" && in.Image == "":
+		return ""
+	case in.Image != "" && slices.Contains(provided, sallyport.FeatureImages):
+		return ""
+	case !slices.Contains(provided, sallyport.FeatureRoots):
+		return "the executor can use the host's own programs only, and the runtime " + in.Runtime + " is a folder or an image; " +
+			"use the executor bubblewrap or one that starts containers"
+	case in.Fault != "":
+		return "the runtime " + in.Runtime + " cannot serve: " + in.Fault
+	case in.Root == "":
+		return "the runtime " + in.Runtime + " is not unpacked; an operator runs: sallyport runtime pull " + in.Runtime
+	}
+	return ""
 }
 
 func sentence(fault string, capabilities sallyport.Capabilities) string {

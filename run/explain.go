@@ -76,7 +76,7 @@ func remedy(code sallyport.Code, c *sallyport.Candidate) string {
 	case sallyport.CodeFeatureDisabled:
 		return "an operator sets scripts_enabled: true in server.yaml and restarts the server"
 	case sallyport.CodeInterpreterNotAllowed:
-		return "an operator adds the extension to interpreters in server.yaml, or the author uses an allowed one"
+		return "an operator adds the extension to interpreters in server.yaml, or the runtime to runtimes, or the author uses an allowed one"
 	case sallyport.CodeSandboxUnavailable:
 		return "an operator runs: sallyport doctor"
 	case sallyport.CodeSkillArchived:

@@ -19,7 +19,7 @@ func (s *Service) opening(id sallyport.ExecutionID, c *sallyport.Candidate, req 
 		ID: id, TenantID: c.Principal.TenantID, PrincipalID: c.Principal.ID,
 		SkillID: c.Skill.ID, Slug: c.Skill.Slug, RevisionID: c.Revision.ID, RevisionDigest: c.Digest,
 		ScriptPath: c.Script.Path, Runtime: c.Interpreter.Runtime, Status: sallyport.StatusQueued,
-		Artifacts: []sallyport.Artifact{}, Isolation: sallyport.Isolation{Executor: s.kind(), Layers: []sallyport.Layer{}},
+		Artifacts: []sallyport.Artifact{}, Isolation: sallyport.Isolation{Executor: s.kind(), Layers: []sallyport.Layer{}, RuntimeDigest: c.Interpreter.Digest},
 		Limits: c.Limits, GrantID: c.Grant.ID, TraceID: traceID(req.TraceParent), CreatedAt: s.cfg.Now().UTC(),
 	}
 }
@@ -64,12 +64,16 @@ func (s *Service) runEntry(e sallyport.Execution, c *sallyport.Candidate) sallyp
 			"name": f.Name, "size": len(f.Content), "sha256": sallyport.DigestOf(f.Content).Hex(),
 		})
 	}
-	return s.entry(sallyport.ActionScriptRun, e.PrincipalID, e.Slug+"/"+e.ScriptPath, e.ID, map[string]any{
+	detail := map[string]any{
 		"skill_id": e.SkillID, "revision_id": e.RevisionID, "digest": e.RevisionDigest, "script": e.ScriptPath,
 		"runtime": e.Runtime, "grant_id": e.GrantID, "executor": e.Isolation.Executor, "limits": e.Limits,
 		// As text: the canonical form of an entry would round large numbers, and refuse those beyond a double.
 		"input_args": string(s.cfg.Mask(c.Args)), "argv": s.maskArgv(c.Argv), "files": files, "trace_id": e.TraceID,
-	})
+	}
+	if e.Isolation.RuntimeDigest != "" {
+		detail["runtime_digest"] = e.Isolation.RuntimeDigest
+	}
+	return s.entry(sallyport.ActionScriptRun, e.PrincipalID, e.Slug+"/"+e.ScriptPath, e.ID, detail)
 }
 
 func finishedDetail(e sallyport.Execution) map[string]any {

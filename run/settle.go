@@ -27,7 +27,13 @@ func settle(e *sallyport.Execution, r sallyport.Result, limits sallyport.Limits)
 	e.MemoryPeakBytes, e.CPUTimeMS, e.OOMKills = r.Usage.MemoryPeakBytes, r.Usage.CPUTimeMS, max(r.Usage.OOMKills, 0)
 	e.ProcessLimitHits = max(r.Usage.ProcessLimitHits, 0)
 	if r.Isolation.Executor != "" {
+		known := e.Isolation.RuntimeDigest
 		e.Isolation = r.Isolation
+		// What was handed over, not what came back; only a runtime that is elsewhere is known by its executor alone.
+		if reported, err := sallyport.ParseDigest(r.Isolation.RuntimeDigest); known == "" && err == nil {
+			known = string(reported)
+		}
+		e.Isolation.RuntimeDigest = known
 		if len(r.Isolation.Notes) > 0 {
 			e.Isolation.Notes = boundNotes(r.Isolation.Notes)
 		}

@@ -101,10 +101,7 @@ func AllLayers() sallyport.Capabilities {
 			sallyport.LayerNoNewPrivileges, sallyport.LayerSeccomp, sallyport.LayerLandlock, sallyport.LayerMemoryLimit,
 			sallyport.LayerProcessLimit, sallyport.LayerCPULimit, sallyport.LayerGroupKill, sallyport.LayerScratchLimit,
 		},
-		Features: []sallyport.Feature{
-			sallyport.FeatureArgv, sallyport.FeatureRevision, sallyport.FeatureFiles, sallyport.FeatureArtifacts,
-			sallyport.FeatureCPUTime,
-		},
+		Features: sallyport.Features(),
 	}
 }
 

@@ -24,6 +24,8 @@ func newSpec(req sallyport.ExecRequest) (spec, error) {
 		return invalid("a run needs a grace to be ended in")
 	case !path.IsAbs(req.Interpreter.Program) || path.Clean(req.Interpreter.Program) != req.Interpreter.Program:
 		return invalid("the interpreter must be an absolute path")
+	case req.Interpreter.Root != "" || req.Interpreter.Image != "":
+		return invalid("a runtime that is a folder or an image cannot be used here")
 	case !slices.ContainsFunc(req.Files, func(f sallyport.Component) bool { return f.Path == req.ScriptPath }):
 		return invalid("the script is not part of the revision")
 	}

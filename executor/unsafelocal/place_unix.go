@@ -25,6 +25,8 @@ func requestFault(req sallyport.ExecRequest) string {
 		return "a budget of CPU time cannot be kept without control groups"
 	case req.Grace <= 0:
 		return "a run needs a grace to be ended in"
+	case req.Interpreter.Root != "" || req.Interpreter.Image != "":
+		return "a runtime that is a folder or an image needs a sandbox"
 	case !filepath.IsAbs(req.Interpreter.Program):
 		return "the interpreter must be an absolute path"
 	case !slices.ContainsFunc(req.Files, func(f sallyport.Component) bool { return f.Path == req.ScriptPath }):

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -67,9 +66,10 @@ func (*Executor) Execute(ctx context.Context, req sallyport.ExecRequest) (result
 	return result, nil
 }
 
-// features are all but the CPU budget: nothing here counts what processes use that the script let go of.
+// features are what can be done without a sandbox: nothing here counts what processes use that the script let go of, and a
+// runtime's own files need a sandbox.
 func features() []sallyport.Feature {
-	return slices.DeleteFunc(sallyport.Features(), func(f sallyport.Feature) bool { return f == sallyport.FeatureCPUTime })
+	return []sallyport.Feature{sallyport.FeatureArgv, sallyport.FeatureRevision, sallyport.FeatureFiles, sallyport.FeatureArtifacts}
 }
 
 func isolation() sallyport.Isolation {

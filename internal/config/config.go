@@ -80,6 +80,8 @@ type Settings struct {
 	// Interpreters maps extensions to programs; nil means what the profile says. The entry "auto" stands for all that
 	// are found on the host.
 	Interpreters map[string]string
+	// Runtimes are what names in Interpreters and in scripts stand for.
+	Runtimes map[string]RuntimeSettings
 	// Executor names the kind of executor; empty means the default. RequiredExecutor, when set, is the only kind that may
 	// serve.
 	Executor, RequiredExecutor string

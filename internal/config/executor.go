@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -66,15 +65,7 @@ func (s Settings) executorFaults(fault func(string)) {
 	if s.Runner.ClientCA != "" && s.Runner.Cert == "" {
 		fault("runner.client_ca: needs runner.cert and runner.key")
 	}
-	if remote {
-		return
-	}
-	for _, extension := range slices.Sorted(maps.Keys(s.Interpreters)) {
-		if path := s.Interpreters[extension]; path != auto && !filepath.IsAbs(path) {
-			fault("interpreters: " + extension + ": want an absolute path, got " + quote(path) +
-				"; the name of a runtime is for the executor remote")
-		}
-	}
+	s.runtimeFaults(fault)
 }
 
 // provides sorts words into layers and features.
@@ -136,10 +127,20 @@ func runtimeWord(s string) bool {
 func (s Settings) RunnerRuntimes(found []sallyport.Interpreter) map[string]sallyport.Interpreter {
 	list := map[string]sallyport.Interpreter{}
 	for _, row := range s.AllowList(found) {
-		for _, name := range []string{row.Program, row.Runtime} {
+		names := []string{row.Program, row.Runtime}
+		if row.Root != "" || row.Image != "" {
+			names = names[1:] // its program is not this host's
+		}
+		for _, name := range names {
 			if _, taken := list[name]; !taken {
 				list[name] = row
 			}
+		}
+	}
+	for name, described := range s.Runtimes {
+		// One that no extension leads to here may still be asked for.
+		if _, taken := list[name]; !taken {
+			list[name] = described.interpreter("", name)
 		}
 	}
 	for name, path := range s.Runner.Runtimes {

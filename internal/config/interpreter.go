@@ -52,23 +52,27 @@ func plainExtension(s string) bool {
 	return true
 }
 
-// AllowList returns the interpreters that the settings allow, sorted by extension. found are those of the host, for
-// auto.
+// AllowList returns the interpreters that the settings allow, sorted by extension, and behind them the runtimes that a script of
+// an allowed extension may ask for by name. found are those of the host, for auto.
 func (s Settings) AllowList(found []sallyport.Interpreter) []sallyport.Interpreter {
 	if s.Interpreters == nil && s.Profile != ProfileDev {
 		return nil
 	}
 	if s.Interpreters == nil || s.Interpreters[auto] != "" {
-		return found
+		return s.alternatives(slices.Clone(found))
 	}
 	list := make([]sallyport.Interpreter, 0, len(s.Interpreters))
 	for _, extension := range slices.Sorted(maps.Keys(s.Interpreters)) {
 		path := s.Interpreters[extension]
+		if runtime, described := s.Runtimes[path]; described {
+			list = append(list, runtime.interpreter(extension, path))
+			continue
+		}
 		list = append(list, sallyport.Interpreter{
 			Extension: extension, Runtime: runtimeName(extension, path), Program: path,
 		})
 	}
-	return list
+	return s.alternatives(list)
 }
 
 // runtimeName is what an execution reports: python, bash and node for their usual extensions, else the program's name

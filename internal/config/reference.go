@@ -37,8 +37,12 @@ tls:
   key: /etc/sallyport/tls.key
 scripts_enabled: true
 interpreters:
-  py: /usr/bin/python3
+  py: data-science
   sh: /usr/bin/bash
+runtimes:
+  data-science:
+    root: /srv/runtimes/data-science
+    program: /usr/bin/python3
 limits:
   memory: 256MiB
   max_timeout: 2m

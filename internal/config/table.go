@@ -98,10 +98,20 @@ func table() []setting {
 		{
 			key: "interpreters", form: "map of extension to program or runtime, or auto", zero: "by the profile",
 			doc: "The allow-list. A script whose extension is not in it never runs. The word auto stands for " +
-				"every interpreter found on the host: python3, bash and node. With the executor remote the name of a runtime, such as " +
-				"python-3.12, may stand for a program.",
+				"every interpreter found on the host: python3, bash and node. The name of a runtime, such as python-3.12, may stand " +
+				"for a program; with the executor remote it may be one that only the runners know.",
 			text:  func(s *Settings, v string) error { return autoInterpreters(&s.Interpreters, v) },
 			pairs: func(s *Settings, v map[string]string) error { return interpreters(&s.Interpreters, v) },
+		},
+		{
+			key: "runtimes", form: "map of name to runtime", zero: "none",
+			doc: "What the names of runtimes stand for (runtimes.md): `{program: /usr/bin/python3.12}` is a program of the host; with " +
+				"`root: /srv/runtimes/ds` it is one in that folder, which takes the place of the host's system; with " +
+				"`image: registry.example.org/team/ds@sha256:...` it is one in that image, and a path of a tarball or an OCI layout may " +
+				"stand for the reference. Scripts of the runtime's extensions may ask for it by name; `extensions: [py]` says which " +
+				"they are where the program's name does not. In a variable the map is written as JSON.",
+			text: func(s *Settings, v string) error { return treeText(s, v, runtimeTree) },
+			tree: runtimeTree,
 		},
 		{
 			key: "executor", form: "kind", zero: "bubblewrap",

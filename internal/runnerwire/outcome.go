@@ -20,7 +20,7 @@ func FromResult(r sallyport.Result, limit int64, arrived time.Time) Outcome {
 		OutputData: r.OutputData, OutputDataTruncated: r.OutputDataTruncated,
 		ArtifactsLost: r.ArtifactsLost,
 		Usage:         &Usage{r.Usage.MemoryPeakBytes, r.Usage.CPUTimeMS, r.Usage.OOMKills, r.Usage.ProcessLimitHits},
-		Isolation:     &Isolation{r.Isolation.Executor, r.Isolation.Layers, r.Isolation.Missing, r.Isolation.Warm, r.Isolation.Plan, r.Isolation.Profile, r.Isolation.Notes},
+		Isolation:     &Isolation{r.Isolation.Executor, r.Isolation.Layers, r.Isolation.Missing, r.Isolation.Warm, r.Isolation.Plan, r.Isolation.Profile, r.Isolation.Notes, r.Isolation.RuntimeDigest},
 	}
 	if o.TimedOut {
 		o.ExitCode = nil
@@ -103,6 +103,7 @@ func (o Outcome) Result(kind string, sent time.Time) sallyport.Result {
 	if i := o.Isolation; i != nil {
 		r.Isolation.Missing, r.Isolation.Warm = i.Missing, i.Warm
 		r.Isolation.Plan, r.Isolation.Profile, r.Isolation.Notes = i.Plan, i.Profile, i.Notes
+		r.Isolation.RuntimeDigest = i.RuntimeDigest
 		if i.Layers != nil {
 			r.Isolation.Layers = i.Layers
 		}

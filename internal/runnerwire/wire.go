@@ -128,6 +128,8 @@ type Isolation struct {
 	Plan     string            `json:"plan,omitzero"`
 	Profile  string            `json:"profile,omitzero"`
 	Notes    []string          `json:"notes,omitempty"`
+	// RuntimeDigest names the image that the interpreter came from.
+	RuntimeDigest string `json:"runtimeDigest,omitzero"`
 }
 
 // Capabilities is the answer to GET /capabilities. A runner without that route answers 404.
