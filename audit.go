@@ -22,6 +22,10 @@ const (
 	ActionSkillRestore   Action = "skill.restore"
 	ActionKeyCreate      Action = "key.create"
 	ActionKeyRevoke      Action = "key.revoke"
+	ActionSecretSet      Action = "secret.set" // the name, never the value
+	ActionSecretRemove   Action = "secret.remove"
+	ActionSecretRotate   Action = "secret.rotate" // the key that encrypts the tenant's secrets
+	ActionAuditPrune     Action = "audit.prune"   // written before old entries are removed
 )
 
 // Entry is one line of a tenant's audit trail. PreviousHash and Hash chain the entries: Hash is the digest of

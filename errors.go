@@ -55,6 +55,7 @@ const (
 	CodeGrantRevoked          Code = "GRANT_REVOKED"
 	CodePinMismatch           Code = "PIN_MISMATCH"
 	CodeInterpreterNotAllowed Code = "INTERPRETER_NOT_ALLOWED"
+	CodeSecretMissing         Code = "SECRET_MISSING"
 	CodeSkillNotFound         Code = "SKILL_NOT_FOUND"
 	CodeRevisionNotFound      Code = "REVISION_NOT_FOUND"
 	CodeScriptNotFound        Code = "SCRIPT_NOT_FOUND"
@@ -63,6 +64,7 @@ const (
 	CodeExecutionNotFound     Code = "EXECUTION_NOT_FOUND"
 	CodeArtifactNotFound      Code = "ARTIFACT_NOT_FOUND"
 	CodeKeyNotFound           Code = "KEY_NOT_FOUND"
+	CodeSecretNotFound        Code = "SECRET_NOT_FOUND"
 	CodeRouteNotFound         Code = "ROUTE_NOT_FOUND"
 	CodeSkillArchived         Code = "SKILL_ARCHIVED"
 	CodeSkillAmbiguous        Code = "SKILL_AMBIGUOUS"
@@ -122,6 +124,7 @@ var catalogue = []Info{
 	{CodeGrantRevoked, ClassDenied, "the grant for this script was revoked", NoRetry},
 	{CodePinMismatch, ClassDenied, "the revision differs from the content the grant pins", NoRetry},
 	{CodeInterpreterNotAllowed, ClassDenied, "no allowed interpreter runs this kind of script", NoRetry},
+	{CodeSecretMissing, ClassDenied, "the script declares a secret that is not set", NoRetry},
 	{CodeSkillNotFound, ClassNotFound, "no such skill", NoRetry},
 	{CodeRevisionNotFound, ClassNotFound, "the skill has no such revision", NoRetry},
 	{CodeScriptNotFound, ClassNotFound, "the revision has no such script", NoRetry},
@@ -129,6 +132,7 @@ var catalogue = []Info{
 	{CodeGrantNotFound, ClassNotFound, "no such grant", NoRetry},
 	{CodeExecutionNotFound, ClassNotFound, "no such execution", NoRetry},
 	{CodeArtifactNotFound, ClassNotFound, "no such artifact", NoRetry},
+	{CodeSecretNotFound, ClassNotFound, "no such secret", NoRetry},
 	{CodeKeyNotFound, ClassNotFound, "no such key", NoRetry},
 	{CodeRouteNotFound, ClassNotFound, "no such route", NoRetry},
 	{CodeSkillArchived, ClassConflict, "the skill is archived", NoRetry},

@@ -75,11 +75,12 @@ const (
 	FeatureCPUTime   Feature = "cpu_time" // the CPU budget of a run, over all of its processes
 	FeatureRoots     Feature = "roots"    // a runtime that is a folder, or an image unpacked into one: Interpreter.Root
 	FeatureImages    Feature = "images"   // a runtime that is an image, started as a container: Interpreter.Image
+	FeatureSecrets   Feature = "secrets"  // environment variables that nobody else can read
 )
 
 // Features lists every feature.
 func Features() []Feature {
-	return []Feature{FeatureArgv, FeatureRevision, FeatureFiles, FeatureArtifacts, FeatureCPUTime, FeatureRoots, FeatureImages}
+	return []Feature{FeatureArgv, FeatureRevision, FeatureFiles, FeatureArtifacts, FeatureCPUTime, FeatureRoots, FeatureImages, FeatureSecrets}
 }
 
 // Capabilities is what an executor can enforce now. The zero value provides nothing, so it refuses.

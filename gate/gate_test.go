@@ -21,7 +21,7 @@ func TestOrder(t *testing.T) {
 		got = append(got, g.Name())
 	}
 	want := []string{
-		"feature", "grant", "pin", "interpreter", "argument_size", "argument_schema", "path", "content_size", "isolation",
+		"feature", "grant", "pin", "interpreter", "argument_size", "argument_schema", "path", "content_size", "secrets", "isolation",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -34,7 +34,7 @@ func TestZeroValuesRefuse(t *testing.T) {
 	for _, g := range gate.Standard(gate.Deps{}) {
 		candidate := &sallyport.Candidate{
 			Principal: sallyport.Principal{ID: "p", TenantID: "t"}, Skill: sallyport.Skill{ID: "s", TenantID: "t"},
-			Args: json.RawMessage(`{}`), Script: sallyport.Component{Path: "x.py", Content: []byte("1")},
+			Args: json.RawMessage(`{}`), Script: sallyport.Component{Path: "x.py", Content: []byte("1"), Script: &sallyport.ScriptSettings{Secrets: []string{"TOKEN"}}},
 			Revision: sallyport.Revision{Components: []sallyport.Component{{Path: "x.py", Content: []byte("1")}}},
 		}
 		refusal := g.Check(t.Context(), candidate)

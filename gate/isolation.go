@@ -132,5 +132,8 @@ func needs(c *sallyport.Candidate) []sallyport.Feature {
 	if c.Limits.CPUTime > 0 {
 		features = append(features, sallyport.FeatureCPUTime)
 	}
+	if c.Script.Script != nil && len(c.Script.Script.Secrets) > 0 {
+		features = append(features, sallyport.FeatureSecrets)
+	}
 	return features
 }

@@ -24,6 +24,8 @@ type Deps struct {
 	// MaxScriptBytes bounds the script and MaxRevisionBytes all files of its revision.
 	MaxScriptBytes   int64
 	MaxRevisionBytes int64
+	// Secrets says which declared secrets are not set; nil refuses every script that declares one.
+	Secrets Secrets
 	// Executor is asked what it can enforce now; nil refuses.
 	Executor sallyport.Executor
 	// RequiredLayers are the layers the policy demands; nil demands every layer the executor knows of.
@@ -47,6 +49,7 @@ func Standard(d Deps) []sallyport.Gate {
 		argumentSchemaGate{},
 		pathGate{},
 		contentSizeGate{d.MaxScriptBytes, d.MaxRevisionBytes},
+		secretGate{d.Secrets},
 		isolationGate{d.Executor, d.RequiredLayers},
 	}
 }

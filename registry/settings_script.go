@@ -5,16 +5,12 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sallyport-dev/sallyport"
 )
 
-var (
-	runtimeName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
-	secretName  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
-)
+var runtimeName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
 
 const maxSecrets = 64
 
@@ -145,10 +141,10 @@ func (p *settingsParser) secrets(v yamlValue, line int) []string {
 	var out []string
 	for _, item := range v.items {
 		switch {
-		case item.kind != yamlText || !secretName.MatchString(item.text):
-			p.add(ProblemSettings, item.line, "a secret's name is letters, digits and underscores, as for an environment variable")
-		case reservedVariable(item.text):
-			p.add(ProblemSettings, item.line, "the secret %q has the name of a variable that the run itself sets; rename it", item.text)
+		case item.kind != yamlText:
+			p.add(ProblemSettings, item.line, "a secret's name is capital letters, digits and underscores, such as API_TOKEN")
+		case sallyport.CheckSecretName(item.text) != nil:
+			p.add(ProblemSettings, item.line, "%q: %s", shorten(item.text), sallyport.Public(sallyport.CheckSecretName(item.text)).Message)
 		case slices.Contains(out, item.text):
 			p.add(ProblemSettings, item.line, "the secret %q is listed twice", item.text)
 		default:
@@ -157,10 +153,4 @@ func (p *settingsParser) secrets(v yamlValue, line int) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-func reservedVariable(name string) bool {
-	upper := strings.ToUpper(name)
-	return slices.Contains([]string{"PATH", "HOME", "LANG", "TMPDIR"}, upper) ||
-		strings.HasPrefix(upper, "SKILL_") || strings.HasPrefix(upper, "LD_")
 }

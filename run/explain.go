@@ -79,6 +79,8 @@ func remedy(code sallyport.Code, c *sallyport.Candidate) string {
 		return "an operator adds the extension to interpreters in server.yaml, or the runtime to runtimes, or the author uses an allowed one"
 	case sallyport.CodeSandboxUnavailable:
 		return "an operator runs: sallyport doctor"
+	case sallyport.CodeSecretMissing:
+		return "an administrator sets each that is missing: sallyport secret set NAME"
 	case sallyport.CodeSkillArchived:
 		return "sallyport skill restore " + c.Skill.Slug
 	case sallyport.CodeSkillNotFound, sallyport.CodeAccessDenied:

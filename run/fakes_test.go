@@ -26,6 +26,7 @@ type world struct {
 	enabled   bool
 	calls     []sallyport.ExecRequest
 	observer  *observer
+	secrets   vault
 
 	mu sync.Mutex // guards calls and execute once a run began
 }
@@ -79,12 +80,12 @@ func (w *world) setScript(t *testing.T, settings sallyport.ScriptSettings) {
 
 func (w *world) service(change ...func(*run.Config)) *run.Service {
 	cfg := run.Config{
-		Skills: w, Grants: w, Ledger: w.ledger, Executor: w, Observer: w.observer,
+		Skills: w, Grants: w, Ledger: w.ledger, Executor: w, Observer: w.observer, Secrets: w.secrets,
 		Mask: func(raw json.RawMessage) json.RawMessage { return raw },
 		Gates: gate.Standard(gate.Deps{
 			Enabled:      func(sallyport.TenantID) bool { return w.enabled },
 			Interpreters: []sallyport.Interpreter{{Extension: "py", Runtime: "python", Program: "/usr/bin/python3"}},
-			Executor:     w, MaxArgumentBytes: 1 << 10, MaxInputBytes: 1 << 10, MaxInputFiles: 2,
+			Secrets:      w.secrets, Executor: w, MaxArgumentBytes: 1 << 10, MaxInputBytes: 1 << 10, MaxInputFiles: 2,
 			MaxScriptBytes: 1 << 10, MaxRevisionBytes: 1 << 20,
 		}),
 	}

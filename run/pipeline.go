@@ -34,6 +34,10 @@ func (s *Service) run(ctx context.Context, p sallyport.Principal, req Request, o
 	if refusal := s.admit(ctx, candidate); refusal != nil {
 		return sallyport.Execution{}, s.refuse(ctx, candidate, refusal.Gate, refusal.Err())
 	}
+	secrets, err := s.secrets(ctx, candidate)
+	if err != nil {
+		return sallyport.Execution{}, s.refuse(ctx, candidate, "secrets", err)
+	}
 	spent, err := s.quotas.admit(candidate)
 	if err != nil {
 		return sallyport.Execution{}, s.refuse(ctx, candidate, "", err)
@@ -56,11 +60,11 @@ func (s *Service) run(ctx context.Context, p sallyport.Principal, req Request, o
 	}
 	s.start(ctx, &execution)
 	req.watch(execution)
-	result, err := s.execute(caller, candidate, &execution, req, release)
+	result, err := s.execute(caller, candidate, &execution, s.request(candidate, &execution, req, secrets), release)
 	if err != nil {
 		return s.finish(ctx, execution, nil, err)
 	}
-	artifacts := settle(&execution, result, candidate.Limits)
+	artifacts := settle(&execution, result, candidate.Limits, s.hides(candidate, secrets))
 	return s.finish(ctx, execution, artifacts, nil)
 }
 
@@ -156,7 +160,7 @@ var errDeaf = errors.New("the executor did not return in time")
 // execute calls the executor once and stops waiting at timeout + grace, or when the caller goes away. The slot stays held until
 // the executor returns or timeout + grace passes, whatever the caller does.
 func (s *Service) execute(
-	ctx context.Context, candidate *sallyport.Candidate, execution *sallyport.Execution, req Request, release func(),
+	ctx context.Context, candidate *sallyport.Candidate, execution *sallyport.Execution, approved sallyport.ExecRequest, release func(),
 ) (result sallyport.Result, err error) {
 	ctx, end := s.cfg.Observer.Span(ctx, "sallyport.run", "")
 	defer func() { end(err) }()
@@ -165,7 +169,7 @@ func (s *Service) execute(
 	limit := time.NewTimer(candidate.Limits.Timeout + s.cfg.Grace)
 	began := time.Now()
 	done := make(chan executed, 1)
-	s.background.Go(func() { done <- s.call(execCtx, s.request(candidate, execution, req)) })
+	s.background.Go(func() { done <- s.call(execCtx, approved) })
 
 	// letGo frees the slot when the executor returns or its time is over, for a caller that no longer waits.
 	letGo := func() {

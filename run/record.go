@@ -32,11 +32,11 @@ func (s *Service) kind() string {
 }
 
 // request is what the executor gets: the very bytes whose digest the pin gate compared.
-func (s *Service) request(c *sallyport.Candidate, execution *sallyport.Execution, req Request) sallyport.ExecRequest {
+func (s *Service) request(c *sallyport.Candidate, execution *sallyport.Execution, req Request, secrets map[string]sallyport.Secret) sallyport.ExecRequest {
 	out := sallyport.ExecRequest{
 		ExecutionID: execution.ID, TenantID: execution.TenantID, Slug: c.Skill.Slug, Digest: c.Digest,
 		ScriptPath: c.Script.Path, Interpreter: *c.Interpreter, Content: c.Script.Content, ContentSHA256: c.Script.SHA256,
-		Files: c.Revision.Components, Argv: c.Argv, Inputs: c.Files, Limits: c.Limits, Grace: s.cfg.Grace,
+		Files: c.Revision.Components, Argv: c.Argv, Inputs: c.Files, Secrets: secrets, Limits: c.Limits, Grace: s.cfg.Grace,
 		TraceParent: req.TraceParent, RequiredLayers: c.RequiredLayers,
 	}
 	input := sallyport.InputStdin

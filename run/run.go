@@ -126,6 +126,11 @@ type Policies interface {
 	Policy(ctx context.Context, tenant sallyport.TenantID) (sallyport.Policy, error)
 }
 
+// Secrets gives the values of a tenant's secrets for one run. SECRET_MISSING names those that are not set.
+type Secrets interface {
+	Open(ctx context.Context, tenant sallyport.TenantID, names []string) (map[string]sallyport.Secret, error)
+}
+
 // Skills resolves what a request names; package registry provides it.
 type Skills interface {
 	Resolve(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error)

@@ -17,6 +17,10 @@ type Config struct {
 	Skills Skills
 	Grants Grants
 	Ledger Ledger
+	// Secrets opens what scripts declare; nil refuses every run of a script that declares one.
+	Secrets Secrets
+	// ShowSecrets leaves the values of secrets where a script prints them; a tenant's policy can still hide them.
+	ShowSecrets bool
 	// Policies narrow for a tenant what the installation allows; nil narrows nothing.
 	Policies Policies
 	// Gates in order; package gate lists the standard ones.

@@ -16,7 +16,8 @@ import (
 
 // settle writes what the executor reported into the execution and returns the artifacts to store. An executor is not trusted:
 // streams are cut again, contradictions resolved, everything bounded.
-func settle(e *sallyport.Execution, r sallyport.Result, limits sallyport.Limits) []sallyport.ArtifactFile {
+func settle(e *sallyport.Execution, r sallyport.Result, limits sallyport.Limits, hidden *hider) []sallyport.ArtifactFile {
+	r = hidden.result(r)
 	if !r.StartedAt.IsZero() {
 		at := r.StartedAt.UTC()
 		e.StartedAt = &at
@@ -24,6 +25,12 @@ func settle(e *sallyport.Execution, r sallyport.Result, limits sallyport.Limits)
 	settleStreams(e, r, limits.OutputBytes)
 	settleOutcome(e, r)
 	settleOutputData(e, r, limits.OutputBytes)
+	if hidden != nil && len(e.OutputData) > 0 {
+		// A standard output that is JSON can hold a value in escapes that only a reader of JSON sees.
+		if clear := hidden.json("output_data", e.OutputData); len(r.OutputData) == 0 && string(clear) != string(e.OutputData) {
+			e.OutputData, e.Stdout = clear, string(clear)+"\n"
+		}
+	}
 	e.MemoryPeakBytes, e.CPUTimeMS, e.OOMKills = r.Usage.MemoryPeakBytes, r.Usage.CPUTimeMS, max(r.Usage.OOMKills, 0)
 	e.ProcessLimitHits = max(r.Usage.ProcessLimitHits, 0)
 	if r.Isolation.Executor != "" {
@@ -41,7 +48,9 @@ func settle(e *sallyport.Execution, r sallyport.Result, limits sallyport.Limits)
 	if e.Isolation.Layers == nil {
 		e.Isolation.Layers = []sallyport.Layer{}
 	}
-	return settleArtifacts(e, r, limits)
+	kept := settleArtifacts(e, r, limits)
+	e.EncodingNotes = append(e.EncodingNotes, hidden.notes()...)
+	return kept
 }
 
 func settleStreams(e *sallyport.Execution, r sallyport.Result, limit int64) {

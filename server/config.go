@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/registry"
+	"github.com/sallyport-dev/sallyport/secret"
 )
 
 // Config is the single description of a deployment. The zero value refuses every run: scripts are off, the
@@ -56,6 +57,13 @@ type Config struct {
 	// URLImport lets principals with memory:write import from https URLs of the public internet; URLImportPrivate from loopback and
 	// private networks, too.
 	URLImport, URLImportPrivate bool
+	// SecretKeys encrypts the secrets of tenants: a key management service. Nil means the key file.
+	SecretKeys secret.KeyProvider
+	// SecretKeyFile holds the key that encrypts secrets when SecretKeys is nil; empty means secrets.key in the data folder. It is
+	// made when it is absent and the first secret is set.
+	SecretKeyFile string
+	// ShowSecrets leaves the values of secrets where scripts print them. False hides them in every result.
+	ShowSecrets bool
 	// LoopbackPrincipal is who a keyless caller on loopback is: memory:read and memory:write of the default
 	// tenant. False demands a key from everybody.
 	LoopbackPrincipal bool

@@ -15,6 +15,7 @@ const (
 	SocketFile   = "sallyport.sock"
 	DatabaseFile = "sallyport.db"
 	keyFile      = "audit.key"
+	secretsFile  = "secrets.key"
 	checkpoints  = "checkpoints.jsonl"
 	spoolFolder  = "spool"
 )

@@ -32,7 +32,7 @@ func (*keeper) Kind() string { return "keeper" }
 func (*keeper) Capabilities(context.Context) sallyport.Capabilities {
 	return sallyport.Capabilities{
 		Available: true,
-		Features:  []sallyport.Feature{sallyport.FeatureArgv, sallyport.FeatureRevision, sallyport.FeatureFiles, sallyport.FeatureArtifacts},
+		Features:  []sallyport.Feature{sallyport.FeatureArgv, sallyport.FeatureRevision, sallyport.FeatureFiles, sallyport.FeatureArtifacts, sallyport.FeatureSecrets},
 	}
 }
 

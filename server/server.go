@@ -29,6 +29,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/telemetry"
 	"github.com/sallyport-dev/sallyport/registry"
 	"github.com/sallyport-dev/sallyport/run"
+	"github.com/sallyport-dev/sallyport/secret"
 )
 
 // Server is one running installation. It is safe for concurrent use.
@@ -42,6 +43,7 @@ type Server struct {
 	registry *registry.Service
 	access   *access.Service
 	audit    *audit.Service
+	secrets  *secret.Service
 	runs     *run.Service
 	mcp      *mcpapi.API
 
@@ -107,6 +109,7 @@ func (s *Server) services() error {
 		PublishRequiresClean: cfg.PublishRequiresClean, FindingExclusions: cfg.FindingExclusions, Fetcher: s.fetcher(),
 	})
 	s.access = access.New(access.Config{Store: s.store, Trail: s.audit, Skills: s.registry, Logger: cfg.Logger, Now: cfg.Now})
+	s.secrets = secret.New(secret.Config{Store: s.store, Trail: s.audit, Keys: s.secretKeys(), Logger: cfg.Logger, Now: cfg.Now})
 	standard := gate.Standard(gate.Deps{
 		Enabled:          func(sallyport.TenantID) bool { return cfg.ScriptsEnabled },
 		Interpreters:     cfg.Interpreters,
@@ -115,12 +118,13 @@ func (s *Server) services() error {
 		MaxInputFiles:    sallyport.DefaultInputFiles,
 		MaxScriptBytes:   cfg.MaxScriptBytes,
 		MaxRevisionBytes: sallyport.MaxSkillBytes,
+		Secrets:          s.secrets,
 		Executor:         cfg.Executor,
 		RequiredLayers:   cfg.RequiredLayers,
 		Now:              cfg.Now,
 	})
 	s.runs = run.New(run.Config{
-		Skills: s.registry, Grants: s.store, Ledger: s.store, Gates: slices.Concat(standard, cfg.Gates), Executor: cfg.Executor,
+		Skills: s.registry, Grants: s.store, Ledger: s.store, Secrets: s.secrets, ShowSecrets: cfg.ShowSecrets, Gates: slices.Concat(standard, cfg.Gates), Executor: cfg.Executor,
 		Limits: cfg.Limits, MaxTimeout: cfg.MaxTimeout, Grace: cfg.Grace, SlotsTotal: cfg.SlotsTotal,
 		SlotsPerTenant: cfg.SlotsPerTenant, QueueLength: cfg.QueueLength, QueueWait: cfg.QueueWait, Quotas: cfg.Quotas.run(),
 		Mask: audit.Mask, Observer: s.telemetry, Logger: cfg.Logger, Now: cfg.Now,
@@ -167,7 +171,7 @@ func (s *Server) surfaces() error {
 
 func (s *Server) handler(authenticator httpapi.Authenticator) http.Handler {
 	return newBodies(cmp.Or(s.cfg.MaxBodyBytes, sallyport.DefaultBodyBytes)).bound(httpapi.New(httpapi.Config{
-		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Audit: s.audit, Runs: s.runs, Ready: s.ready,
+		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Audit: s.audit, Secrets: s.secrets, Runs: s.runs, Ready: s.ready,
 		Resource: s.cfg.resource(), Metrics: s.telemetry.Handler(), MCP: s.mcp.Handler(authenticator.Principal), MaxBodyBytes: s.cfg.MaxBodyBytes,
 		MaxImportBytes: s.cfg.MaxImportBytes, SpoolDir: filepath.Join(s.cfg.DataDir, spoolFolder),
 		Logger: s.cfg.Logger, Now: s.cfg.Now, Version: s.cfg.Version,
@@ -245,6 +249,9 @@ func (s *Server) Access() *access.Service { return s.access }
 
 // Audit keeps the trail.
 func (s *Server) Audit() *audit.Service { return s.audit }
+
+// Secrets keeps the secrets of tenants.
+func (s *Server) Secrets() *secret.Service { return s.secrets }
 
 // Runs carries out scripts.
 func (s *Server) Runs() *run.Service { return s.runs }

@@ -3,9 +3,14 @@
 package bubblewrap_test
 
 import (
+	"context"
+	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sallyport-dev/sallyport"
 )
 
 // attackLeaks: what a script can learn of, or change in, the host and other runs.
@@ -23,6 +28,7 @@ func attackLeaks() []attack {
 				}
 			}
 		}},
+		{name: "a secret of another run that is under way", run: attackAnothersSecret},
 		{name: "attack 87: programs of the sandbox overwritten", run: func(t *testing.T, s *siege) {
 			r := s.do(t, s.script("python", `
 import os, subprocess
@@ -137,4 +143,51 @@ except FileExistsError: print('shared memory is there already')
 			}
 		}},
 	}
+}
+
+// attackAnothersSecret looks for the secret of one run from another, and in every command line of the host.
+func attackAnothersSecret(t *testing.T, s *siege) {
+	const value = "hunter2-of-another-run"
+	owner := s.script("bash", "[ ${#API_TOKEN} = 22 ] && while :; do sleep 0.1; done\n")
+	owner.Secrets = map[string]sallyport.Secret{"API_TOKEN": value}
+	owner.Argv = []string{"the-owner-of-a-secret"}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.e.Execute(ctx, owner)
+		ended <- err
+	}()
+	defer func() {
+		stop()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("the owner ended by itself: %v", err)
+		}
+	}()
+	eventually(t, func() []string {
+		if strings.Contains(commandLines(t), "the-owner-of-a-secret") {
+			return nil
+		}
+		return []string{"the owner of the secret has not begun"}
+	})
+	if strings.Contains(commandLines(t), value) {
+		t.Error("a command line of the host holds the value")
+	}
+	thief := s.script("bash", "for p in /proc/[0-9]* /proc/self; do cat $p/environ $p/cmdline $p/root/proc/*/environ; done 2>/dev/null | tr '\\0' '\\n' | grep -c '[h]unter2'\ncat /proc/1/environ 2>/dev/null | wc -c\ntrue\n")
+	s.printed(t, s.do(t, thief), "0\n0\n")
+}
+
+// commandLines is what every process of the host was started with.
+func commandLines(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		line, _ := os.ReadFile(file) // the process may have ended
+		all.Write(line)
+		all.WriteByte('\n')
+	}
+	return all.String()
 }

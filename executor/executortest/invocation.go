@@ -42,7 +42,7 @@ func invocation() []attempt {
 			printed(t, r, "yes\n")
 		}},
 		{name: "environment is the listed one", run: environmentIsExact},
-		{name: "secrets by name", run: func(t *testing.T, s *suite) {
+		{name: "secrets by name", wants: []sallyport.Feature{sallyport.FeatureSecrets}, run: func(t *testing.T, s *suite) {
 			req := s.request(t, "python", "import os\nprint(os.environ['API_KEY'], open('/proc/self/cmdline').read().count('hunter2'), end='')\n")
 			req.Secrets = map[string]sallyport.Secret{"API_KEY": "hunter2 \u00e4\n=x"}
 			printed(t, s.do(t, req), "hunter2 \u00e4\n=x 0")

@@ -125,6 +125,9 @@ func (e *Executor) attempt(ctx context.Context, c candidate, req sallyport.ExecR
 		if slices.Contains(s.said.Features, sallyport.FeatureFiles) {
 			c.message.Inputs = full.Inputs
 		}
+		if slices.Contains(s.said.Features, sallyport.FeatureSecrets) {
+			c.message.Secrets = full.Secrets
+		}
 	}
 	body, err := runnerwire.Encode(c.message)
 	if err != nil {

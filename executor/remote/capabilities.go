@@ -117,6 +117,7 @@ func lacks(s state, req sallyport.ExecRequest) string {
 		{sallyport.FeatureRevision, sallyport.NeedsRevision(req.Files, req.ScriptPath)},
 		{sallyport.FeatureFiles, len(req.Inputs) > 0},
 		{sallyport.FeatureCPUTime, req.Limits.CPUTime > 0},
+		{sallyport.FeatureSecrets, len(req.Secrets) > 0},
 	} {
 		if need.needed && !slices.Contains(s.said.Features, need.feature) {
 			return "cannot provide " + string(need.feature)
@@ -125,10 +126,7 @@ func lacks(s state, req sallyport.ExecRequest) string {
 	if s.extended {
 		return ""
 	}
-	switch {
-	case len(req.Secrets) > 0:
-		return "cannot be given secrets"
-	case !runnerwire.FromRequest(req, false).Plain():
+	if !runnerwire.FromRequest(req, false).Plain() {
 		return "takes text only, and the script or its input is not valid UTF-8"
 	}
 	return ""

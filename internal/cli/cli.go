@@ -47,6 +47,7 @@ func Main(ctx context.Context, process Process) int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 
+	keepNoCore()
 	var grammar commands
 	a := newApp(process, &grammar.globals)
 	command, err := a.parse(&grammar, process.Args)

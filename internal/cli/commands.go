@@ -54,6 +54,7 @@ type commands struct {
 	Execution  executionCommands `cmd:"" help:"Look at what ran."`
 	Audit      auditCommands     `cmd:"" help:"Read and verify the audit trail."`
 	Key        keyCommands       `cmd:"" help:"Create, list and revoke API keys."`
+	Secret     secretCommands    `cmd:"" help:"Set, list and remove secrets, and replace the key that encrypts them."`
 	Bench      benchCommand      `cmd:"" help:"Measure what a governed run costs beside a plain process."`
 	Completion completionCommand `cmd:"" help:"Print the completion script of a shell."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`

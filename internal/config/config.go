@@ -108,8 +108,11 @@ type Settings struct {
 	FindingExclusions    []string
 	// URLImport and URLImportPrivate are nil for no.
 	URLImport, URLImportPrivate *bool
-	LogLevel                    string // debug, info, warn or error
-	LogFormat                   string // text or json
+	// SecretKeyFile is empty for the one in the data folder. MaskOutputs is nil for yes.
+	SecretKeyFile string
+	MaskOutputs   *bool
+	LogLevel      string // debug, info, warn or error
+	LogFormat     string // text or json
 	// Warnings are sentences for the log about what looks like a mistake but may be none.
 	Warnings []string
 }

@@ -39,6 +39,8 @@ func (s Settings) Server(parts Parts) server.Config {
 		URLImport:            s.URLImport != nil && *s.URLImport,
 		URLImportPrivate:     s.URLImportPrivate != nil && *s.URLImportPrivate,
 		FindingExclusions:    s.FindingExclusions,
+		SecretKeyFile:        s.SecretKeyFile,
+		ShowSecrets:          s.MaskOutputs != nil && !*s.MaskOutputs,
 		OIDC:                 s.OIDC,
 		PublicURL:            s.PublicURL,
 		LoopbackPrincipal:    s.Profile == ProfileDev && s.Loopback(),

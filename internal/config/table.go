@@ -388,6 +388,18 @@ func table() []setting {
 			text: func(s *Settings, v string) error { return boolean(&s.URLImportPrivate, v) },
 		},
 		{
+			key: "secrets.key_file", form: "file", zero: "secrets.key in the data folder",
+			doc: "Holds the key that encrypts the secrets of tenants. It is made, with mode 0600, when the first secret is set. Keep a copy " +
+				"apart from the data folder's: whoever has both can read the secrets, and without the file they are lost (secrets.md).",
+			text: func(s *Settings, v string) error { return folder(&s.SecretKeyFile, v) },
+		},
+		{
+			key: "secrets.mask_outputs", form: "true or false", zero: "true",
+			doc: "Whether the values of the secrets that a script declares are hidden where it prints them. A tenant's policy can hide them " +
+				"when this is false.",
+			text: func(s *Settings, v string) error { return boolean(&s.MaskOutputs, v) },
+		},
+		{
 			key: "log.level", form: "debug, info, warn or error", zero: "info",
 			doc:  "The least important line that serve and mcp log, on standard error.",
 			text: func(s *Settings, v string) error { return oneOf(&s.LogLevel, v, "debug", "info", "warn", "error") },

@@ -26,6 +26,7 @@ type Config struct {
 	Catalogue Catalogue
 	Access    Access
 	Audit     Audit
+	Secrets   Secrets
 	Runs      Runs
 
 	// Ready says why the server cannot serve now; nil means that it always can.

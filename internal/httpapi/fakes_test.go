@@ -11,6 +11,7 @@ import (
 	"github.com/sallyport-dev/sallyport/audit"
 	"github.com/sallyport-dev/sallyport/registry"
 	"github.com/sallyport-dev/sallyport/run"
+	"github.com/sallyport-dev/sallyport/secret"
 )
 
 // Fakes are structs with function fields; a call to an unset one fails the test by name.
@@ -207,6 +208,42 @@ func (f *fakeAccess) RevokeKey(_ context.Context, _ sallyport.Principal, id sall
 		return unset(f.t, "Access.RevokeKey")
 	}
 	return f.revokeKey(id)
+}
+
+type fakeSecrets struct {
+	t      *testing.T
+	set    func(name string, value sallyport.Secret) (sallyport.SecretInfo, error)
+	list   func() ([]sallyport.SecretInfo, error)
+	remove func(name string) error
+	rotate func() (secret.Rotation, error)
+}
+
+func (f *fakeSecrets) Set(_ context.Context, _ sallyport.Principal, name string, value sallyport.Secret) (sallyport.SecretInfo, error) {
+	if f.set == nil {
+		return sallyport.SecretInfo{}, unset(f.t, "Secrets.Set")
+	}
+	return f.set(name, value)
+}
+
+func (f *fakeSecrets) List(context.Context, sallyport.Principal) ([]sallyport.SecretInfo, error) {
+	if f.list == nil {
+		return nil, unset(f.t, "Secrets.List")
+	}
+	return f.list()
+}
+
+func (f *fakeSecrets) Remove(_ context.Context, _ sallyport.Principal, name string) error {
+	if f.remove == nil {
+		return unset(f.t, "Secrets.Remove")
+	}
+	return f.remove(name)
+}
+
+func (f *fakeSecrets) RotateKey(context.Context, sallyport.Principal) (secret.Rotation, error) {
+	if f.rotate == nil {
+		return secret.Rotation{}, unset(f.t, "Secrets.RotateKey")
+	}
+	return f.rotate()
 }
 
 type fakeAudit struct {

@@ -41,6 +41,7 @@ type world struct {
 	t       *testing.T
 	skills  *fakeSkills
 	access  *fakeAccess
+	secrets *fakeSecrets
 	audit   *fakeAudit
 	runs    *fakeRuns
 	handler http.Handler
@@ -55,11 +56,11 @@ func principal() sallyport.Principal {
 func newWorld(t *testing.T, change ...func(*httpapi.Config)) *world {
 	t.Helper()
 	w := &world{
-		t: t, skills: &fakeSkills{t: t}, access: &fakeAccess{t: t}, audit: &fakeAudit{t: t}, runs: &fakeRuns{t: t},
+		t: t, skills: &fakeSkills{t: t}, access: &fakeAccess{t: t}, secrets: &fakeSecrets{t: t}, audit: &fakeAudit{t: t}, runs: &fakeRuns{t: t},
 	}
 	cfg := httpapi.Config{
 		Auth:   fakeAuth(func(*http.Request) (sallyport.Principal, error) { return principal(), nil }),
-		Skills: w.skills, Access: w.access, Audit: w.audit, Runs: w.runs,
+		Skills: w.skills, Access: w.access, Secrets: w.secrets, Audit: w.audit, Runs: w.runs,
 		SpoolDir: t.TempDir(), Now: now, Version: "test",
 	}
 	for _, f := range change {

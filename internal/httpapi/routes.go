@@ -72,6 +72,11 @@ func routes() []route {
 		{http.MethodGet, "/v1/keys", "keys", nil, false, listKeys},
 		{http.MethodPost, "/v1/keys", "key", nil, false, createKey},
 		{http.MethodPost, "/v1/keys/{id}/revoke", "key_revocation", nil, false, revokeKey},
+
+		{http.MethodGet, "/v1/secrets", "secrets", nil, false, listSecrets},
+		{http.MethodPut, "/v1/secrets/{name}", "secret", nil, false, setSecret},
+		{http.MethodDelete, "/v1/secrets/{name}", "secret_removal", nil, false, removeSecret},
+		{http.MethodPost, "/v1/secrets/rotate-key", "secret_rotation", nil, false, rotateSecretKey},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/sallyport-dev/sallyport/audit"
 	"github.com/sallyport-dev/sallyport/registry"
 	"github.com/sallyport-dev/sallyport/run"
+	"github.com/sallyport-dev/sallyport/secret"
 )
 
 // Authenticator says who sent a request; package auth provides it. UNAUTHENTICATED or ACCESS_DENIED.
@@ -45,6 +46,14 @@ type Access interface {
 	CreateKey(ctx context.Context, p sallyport.Principal, req access.KeyRequest) (access.NewKey, error)
 	Keys(ctx context.Context, p sallyport.Principal) ([]sallyport.Key, error)
 	RevokeKey(ctx context.Context, p sallyport.Principal, id sallyport.KeyID) error
+}
+
+// Secrets keeps the secrets of tenants; secret.Service provides it and checks every scope.
+type Secrets interface {
+	Set(ctx context.Context, p sallyport.Principal, name string, value sallyport.Secret) (sallyport.SecretInfo, error)
+	List(ctx context.Context, p sallyport.Principal) ([]sallyport.SecretInfo, error)
+	Remove(ctx context.Context, p sallyport.Principal, name string) error
+	RotateKey(ctx context.Context, p sallyport.Principal) (secret.Rotation, error)
 }
 
 // Audit reads the trail; audit.Service provides it and checks every scope.

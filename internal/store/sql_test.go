@@ -18,10 +18,11 @@ import (
 
 // tenantless are the statements on tenant tables that do not take the tenant first, each with its reason.
 var tenantless = map[string]string{
-	"selectKeyByHash":  "the key is how the tenant is learned",
-	"selectUnfinished": "a restart closes what every tenant left open",
-	"selectTenants":    "lists the tenants themselves",
-	"deleteUnheldBlob": "a blob goes only when no tenant holds it",
+	"selectKeyByHash":     "the key is how the tenant is learned",
+	"selectUnfinished":    "a restart closes what every tenant left open",
+	"selectTenants":       "lists the tenants themselves",
+	"selectSecretTenants": "one key encrypts the secrets of every tenant",
+	"deleteUnheldBlob":    "a blob goes only when no tenant holds it",
 }
 
 // sharedTables have no tenant, each with its reason.

@@ -20,6 +20,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/canonical"
 	"github.com/sallyport-dev/sallyport/registry"
 	"github.com/sallyport-dev/sallyport/run"
+	"github.com/sallyport-dev/sallyport/secret"
 )
 
 // Backend is everything that the product asks of its database.
@@ -27,6 +28,7 @@ type Backend interface {
 	registry.Store
 	access.Store
 	audit.Store
+	secret.Store
 	run.Ledger
 	run.Grants
 }
@@ -44,6 +46,7 @@ func Run(t *testing.T, factory func(testing.TB) Backend) {
 		{"Search", searchTests()},
 		{"Grant", grantTests()},
 		{"Key", keyTests()},
+		{"Secret", secretTests()},
 		{"Execution", executionTests()},
 		{"Once", onceTests()},
 		{"Audit", auditTests()},

@@ -31,6 +31,9 @@ func furnish(t *trial, b Backend, who sallyport.TenantID, marker string) registr
 	k := key("k", 1)
 	k.Name = marker
 	must(t, b.AddKey(ctx, who, k, secretHash(marker)))
+	own := sealed("SECRET", 1)
+	own.KeyID = marker
+	must(t, b.PutSecret(ctx, who, own, 10))
 	e := execution("e", 1)
 	e.TraceID = marker
 	must(t, b.Open(ctx, who, e, entry(sallyport.ActionScriptRun, "e")))
@@ -77,6 +80,10 @@ func seen(t *trial, b Backend, who sallyport.TenantID) map[string]string {
 	}
 	keys, err := b.Keys(ctx, who)
 	note("keys", len(keys), err)
+	secrets, err := b.Secrets(ctx, who)
+	note("secrets", len(secrets), err)
+	own, err := b.Secret(ctx, who, "SECRET")
+	note("secret", own.KeyID, err)
 	e, err := b.Execution(ctx, who, "e")
 	note("execution", e.TraceID, err)
 	executions, _, err := b.Executions(ctx, who, run.ExecutionFilter{})
@@ -115,6 +122,10 @@ func nothingCrosses(t *trial, b Backend) {
 	wantCode(t, err, sallyport.CodeKeyNotFound)
 	same(t, "revoked", revoked, false)
 	wantCode(t, b.TouchKey(ctx, other, "k", day(2)), sallyport.CodeKeyNotFound)
+	wantCode(t, b.RemoveSecret(ctx, other, "SECRET"), sallyport.CodeSecretNotFound)
+	replaced, err := b.RewrapSecret(ctx, other, "SECRET", sealed("SECRET", 1).WrappedKey, "theirs", []byte("theirs"))
+	must(t, err)
+	same(t, "replaced", replaced, false)
 	_, err = b.Publish(ctx, other, s.Skill.ID, s.Revision.ID, day(2))
 	wantCode(t, err, sallyport.CodeSkillNotFound)
 	_, err = b.SetArchived(ctx, other, s.Skill.ID, pointer(day(2)))
