@@ -33,6 +33,7 @@ func Extend(server *mcp.Server) {
 	addStatelessTools(server)
 	addSessionTools(server)
 	addInputTools(server, newSealer(rand.Reader))
+	addTaskTools(server)
 	addResources(server)
 	addPrompts(server)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/sallyport-dev/sallyport"
-	"github.com/sallyport-dev/sallyport/internal/reply"
 	"github.com/sallyport-dev/sallyport/internal/strictjson"
 )
 
@@ -39,6 +38,7 @@ type call struct {
 	args        json.RawMessage
 	requestID   string
 	traceParent string
+	meta        map[string]any
 	notify      func(ctx context.Context, progress float64, message string)
 }
 
@@ -60,7 +60,7 @@ func (a *API) handler(t tool) mcp.ToolHandler {
 		who, ok := callerFrom(ctx)
 		c := &call{
 			tool: t, principal: who.principal, args: req.Params.Arguments, requestID: requestID(req),
-			traceParent: traceParent(req), notify: notifier(req),
+			traceParent: traceParent(req), meta: req.Params.GetMeta(), notify: notifier(req),
 		}
 		if who.arguments != nil {
 			c.args = who.arguments
@@ -82,11 +82,7 @@ func (a *API) handler(t tool) mcp.ToolHandler {
 			got = refused(c, &sallyport.Error{Op: "mcp." + t.name, Code: sallyport.CodeUnauthenticated})
 		}
 		a.record(ctx, c, got, time.Since(started))
-		return &mcp.CallToolResult{
-			Content:           []mcp.Content{&mcp.TextContent{Text: got.text}},
-			StructuredContent: got.envelope,
-			IsError:           reply.IsError(got.err),
-		}, nil
+		return got.result(), nil
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -352,7 +353,9 @@ func TestRecordHoldsNoValues(t *testing.T) {
 func TestProgress(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.runs.run = func(context.Context, sallyport.Principal, run.Request) (sallyport.Execution, error) {
+	f.runs.run = func(_ context.Context, _ sallyport.Principal, req run.Request) (sallyport.Execution, error) {
+		req.Watch(sallyport.Execution{Status: sallyport.StatusQueued})
+		req.Watch(sallyport.Execution{Status: sallyport.StatusRunning})
 		time.Sleep(1500 * time.Millisecond)
 		return finished(), nil
 	}
@@ -367,6 +370,7 @@ func TestProgress(t *testing.T) {
 		t.Errorf("the last line is %s, want the result", last)
 	}
 	var values []float64
+	var messages []string
 	for _, line := range lines {
 		var m struct {
 			Method string `json:"method"`
@@ -384,9 +388,13 @@ func TestProgress(t *testing.T) {
 				t.Errorf("progress: got %s", line)
 			}
 			values = append(values, m.Params.Progress)
+			messages = append(messages, m.Params.Message)
 		}
 	}
-	if len(values) != 2 || values[0] != 0 || values[1] < 1 {
-		t.Errorf("progress: got %v, want 0 and about 1", values)
+	if len(values) < 4 || values[0] != 0 || values[len(values)-1] < 1 || !slices.IsSorted(values) || len(slices.Compact(slices.Clone(values))) != len(values) {
+		t.Errorf("progress: got %v, want values that rise from 0 to about 1", values)
+	}
+	if want := []string{"waiting for x", "x is queued", "x is running"}; !slices.Equal(messages[:3], want) || !strings.HasPrefix(messages[3], "x is running, ") {
+		t.Errorf("progress: got %q", messages)
 	}
 }

@@ -92,6 +92,42 @@ type fakeRuns struct {
 	run     func(ctx context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error)
 	explain func(p sallyport.Principal, req run.Request) (run.Explanation, error)
 	list    func(p sallyport.Principal, req run.ListRequest) (run.ListResult, error)
+	start   func(ctx context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error)
+	wait    func(ctx context.Context, id sallyport.ExecutionID, patience time.Duration) (sallyport.Execution, error)
+	get     func(p sallyport.Principal, id sallyport.ExecutionID) (sallyport.Execution, error)
+	cancel  func(p sallyport.Principal, id sallyport.ExecutionID) error
+}
+
+func (f *fakeRuns) Start(ctx context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error) {
+	if f.start == nil {
+		f.t.Error("Start was called, and the test does not expect it")
+		return sallyport.Execution{}, errors.New("unexpected call")
+	}
+	return f.start(ctx, p, req)
+}
+
+func (f *fakeRuns) Wait(ctx context.Context, _ sallyport.Principal, id sallyport.ExecutionID, patience time.Duration) (sallyport.Execution, error) {
+	if f.wait == nil {
+		f.t.Error("Wait was called, and the test does not expect it")
+		return sallyport.Execution{}, errors.New("unexpected call")
+	}
+	return f.wait(ctx, id, patience)
+}
+
+func (f *fakeRuns) Get(_ context.Context, p sallyport.Principal, id sallyport.ExecutionID) (sallyport.Execution, error) {
+	if f.get == nil {
+		f.t.Error("Get was called, and the test does not expect it")
+		return sallyport.Execution{}, errors.New("unexpected call")
+	}
+	return f.get(p, id)
+}
+
+func (f *fakeRuns) Cancel(_ context.Context, p sallyport.Principal, id sallyport.ExecutionID) error {
+	if f.cancel == nil {
+		f.t.Error("Cancel was called, and the test does not expect it")
+		return errors.New("unexpected call")
+	}
+	return f.cancel(p, id)
 }
 
 func (f *fakeRuns) Explain(_ context.Context, p sallyport.Principal, req run.Request) (run.Explanation, error) {

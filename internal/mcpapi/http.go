@@ -93,6 +93,10 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, who sallyport.Princi
 		a.deny(w, message.ID, err)
 		return
 	}
+	if fault := checkTaskName(r, message); fault != nil {
+		write(w, http.StatusBadRequest, fault)
+		return
+	}
 	from := caller{principal: who, gone: r.Context()}
 	if _, found := a.tool(message.Name); found && message.Method == mcpwire.MethodCallTool {
 		// The arguments take a way around the SDK: it would decode them for its header checks, through float64.
@@ -106,6 +110,10 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, who sallyport.Princi
 // lacks reports whether the message calls a tool, or a method of the Skills extension, whose scope the caller does not carry.
 func (a *API) lacks(who sallyport.Principal, message mcpwire.Message) (sallyport.Scope, bool) {
 	switch message.Method {
+	case methodTaskGet, methodTaskUpdate:
+		return sallyport.ScopeMemoryRead, !who.Has(sallyport.ScopeMemoryRead)
+	case methodTaskCancel:
+		return sallyport.ScopeMemoryWrite, !who.Has(sallyport.ScopeMemoryWrite)
 	case mcpwire.MethodCallTool:
 		t, found := a.tool(message.Name)
 		return t.scope, found && !who.Has(t.scope)

@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -35,6 +36,10 @@ type Skills interface {
 // Runs is what the tools need of package run.
 type Runs interface {
 	Run(ctx context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error)
+	Start(ctx context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error)
+	Wait(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID, patience time.Duration) (sallyport.Execution, error)
+	Get(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID) (sallyport.Execution, error)
+	Cancel(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID) error
 	Explain(ctx context.Context, p sallyport.Principal, req run.Request) (run.Explanation, error)
 	List(ctx context.Context, p sallyport.Principal, req run.ListRequest) (run.ListResult, error)
 }
@@ -52,6 +57,8 @@ type Config struct {
 	// MaxBodyBytes bounds a message over HTTP; zero means sallyport.DefaultBodyBytes. A line on stdio is bounded by
 	// mcpwire.MaxLine.
 	MaxBodyBytes int64
+	// TaskAfter is how long a call that may become a task waits for its run first; zero means two seconds.
+	TaskAfter time.Duration
 	// Observe is told of every tool call when it is over; nil means nobody. It must not block.
 	Observe func(ctx context.Context, call ToolCall)
 	// StepUp answers a tool call whose scope the caller lacks with HTTP 403 and an insufficient_scope challenge, for callers
@@ -65,12 +72,14 @@ type Config struct {
 	// Extend and ExtendOptions put more on the server than the product has. They are for the conformance fixtures only.
 	Extend        func(*mcp.Server)
 	ExtendOptions func(*mcp.ServerOptions)
+	ExtendTasks   Tasks
 }
 
 // API serves the tools. It is safe for concurrent use.
 type API struct {
 	cfg    Config
 	tools  []tool
+	tasks  []Tasks
 	server *mcp.Server
 }
 
@@ -96,7 +105,14 @@ func New(cfg Config) *API {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.TaskAfter <= 0 {
+		cfg.TaskAfter = defaultTaskAfter
+	}
 	a := &API{cfg: cfg}
+	a.tasks = append(a.tasks, executions{a})
+	if cfg.ExtendTasks != nil {
+		a.tasks = append(a.tasks, cfg.ExtendTasks)
+	}
 	a.tools = a.list()
 	// The SDK gets no logger: its messages may quote what a caller sent.
 	options := &mcp.ServerOptions{
@@ -115,6 +131,7 @@ func New(cfg Config) *API {
 	if cfg.Catalogue != nil {
 		declareSkills(options)
 	}
+	declareTasks(options)
 	a.server = mcp.NewServer(&mcp.Implementation{Name: "sallyport", Title: "Sallyport", Version: cfg.Version}, options)
 	for _, t := range a.tools {
 		a.server.AddTool(t.describe(), a.handler(t))
@@ -127,6 +144,9 @@ func New(cfg Config) *API {
 			// Only a method's name can be wrong, and the names are constants.
 			panic(err)
 		}
+	}
+	if err := a.addTasks(); err != nil {
+		panic(err)
 	}
 	// Added last, so it stands before everything else.
 	a.server.AddReceivingMiddleware(a.guard)
@@ -173,6 +193,16 @@ func (a *API) guard(next mcp.MethodHandler) mcp.MethodHandler {
 				Code: mcpwire.CodeTransport, Message: sallyport.Lookup(sallyport.CodeUnauthenticated).Message,
 			}
 		}
+		if call, ok := req.(*mcp.CallToolRequest); ok && method == mcpwire.MethodCallTool && !toolName(call.Params.Name) {
+			// The SDK would repeat the name, whatever it is.
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "unknown tool: a name is 1 to 128 letters, digits, _, - and dots; tools/list gives those there are"}
+		}
 		return next(ctx, method, req)
 	}
+}
+
+// toolName reports whether a tool could have this name, by the rules of the protocol.
+func toolName(name string) bool {
+	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-."
+	return name != "" && len(name) <= 128 && strings.Trim(name, allowed) == ""
 }

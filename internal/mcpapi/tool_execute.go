@@ -24,9 +24,14 @@ const (
 	stderrTextBytes = 4 << 10
 )
 
+const executeName = "execute_cloud_skill"
+
+// metaIdempotencyKey is the member of _meta that makes a call safe to repeat.
+const metaIdempotencyKey = metaKey + "idempotency_key"
+
 func (a *API) executeTool() tool {
 	return tool{
-		name: "execute_cloud_skill", title: "Run a skill's script", kind: "execution", scope: sallyport.ScopeMemoryWrite,
+		name: executeName, title: "Run a skill's script", kind: "execution", scope: sallyport.ScopeMemoryWrite,
 		description: "Run one script of a skill in an isolated sandbox and return its typed result: status, exit code, stdout, stderr, " +
 			"output_data and artifacts. Use it after recall_cloud_skill showed the script and the arguments it takes; name the " +
 			"revision_id that was read when the run must be reproducible. Only components of kind script run, only with an " +
@@ -65,14 +70,19 @@ func (a *API) execute(ctx context.Context, c *call) answer {
 	if err != nil {
 		return refused(c, err)
 	}
-	stop := c.progress(ctx, "waiting for "+req.ScriptPath)
-	execution, err := a.cfg.Runs.Run(ctx, c.principal, req)
+	stop := c.progress(ctx, &req)
+	execution, err := a.carryOut(ctx, c, req)
 	stop()
 	if err != nil {
 		got := refused(c, err)
 		got.executionID = execution.ID
 		return got
 	}
+	return executed(c, execution)
+}
+
+// executed answers with the execution, and with the error of one that did not succeed.
+func executed(c *call, execution sallyport.Execution) answer {
 	// JSON null is no list.
 	if execution.Artifacts == nil {
 		execution.Artifacts = []sallyport.Artifact{}
@@ -125,8 +135,24 @@ func (a *API) executeRequest(c *call) (run.Request, error) {
 	if len(args.Argv) > 0 {
 		req.Argv = args.Argv
 	}
+	if req.IdempotencyKey, err = c.idempotencyKey(); err != nil {
+		return run.Request{}, err
+	}
 	req.Files, err = inputs(c, args.Files)
 	return req, err
+}
+
+// idempotencyKey is the key in _meta, empty when there is none. Its form is judged by package run.
+func (c *call) idempotencyKey() (string, error) {
+	sent, there := c.meta[metaIdempotencyKey]
+	if !there {
+		return "", nil
+	}
+	key, ok := sent.(string)
+	if !ok || key == "" {
+		return "", c.argument("_meta %s must be text that is not empty", metaIdempotencyKey)
+	}
+	return key, nil
 }
 
 // inputs reads the files of a call. A gate judges their number and size.

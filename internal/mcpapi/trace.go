@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/run"
 )
 
 // traceParent is the W3C trace context of the call: _meta.traceparent, else the HTTP header. A malformed one counts as none.
@@ -53,26 +56,47 @@ func notifier(req *mcp.CallToolRequest) func(ctx context.Context, progress float
 // progressInterval is how often a waiting caller hears of its run.
 const progressInterval = time.Second
 
-// progress tells the caller every second that its call is alive, until the returned function is called. That function waits, so
-// no notification follows the result.
-func (c *call) progress(ctx context.Context, what string) (stop func()) {
+// progress tells the caller that its run is queued, that its script started, and then every second that it lives, until the returned
+// function is called. That function waits, so no notification follows the result. Values are seconds and always rise.
+func (c *call) progress(ctx context.Context, req *run.Request) (stop func()) {
 	if c.notify == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	what := req.ScriptPath
+	stages := make(chan string, 2) // one for each status that Watch hears of
+	req.Watch = func(e sallyport.Execution) {
+		stage := "queued"
+		if e.Status == sallyport.StatusRunning {
+			stage = "running"
+		}
+		select {
+		case stages <- stage:
+		default:
+		}
+	}
 	var ticking sync.WaitGroup
 	ticking.Go(func() {
-		started := time.Now()
+		started, last, stage := time.Now(), -1.0, "waiting"
+		tell := func(message string) {
+			seconds := max(time.Since(started).Seconds(), last+0.001)
+			if last < 0 {
+				seconds = 0
+			}
+			last = seconds
+			c.notify(ctx, seconds, message)
+		}
 		ticker := time.NewTicker(progressInterval)
 		defer ticker.Stop()
-		c.notify(ctx, 0, what)
+		tell(stage + " for " + what)
 		for {
 			select {
 			case <-ctx.Done():
 				return
+			case stage = <-stages:
+				tell(what + " is " + stage)
 			case <-ticker.C:
-				seconds := time.Since(started).Seconds()
-				c.notify(ctx, seconds, what+", "+time.Duration(seconds*float64(time.Second)).Round(time.Second).String())
+				tell(what + " is " + stage + ", " + time.Since(started).Round(time.Second).String())
 			}
 		}
 	})

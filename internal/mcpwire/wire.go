@@ -15,6 +15,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -46,7 +47,7 @@ type Message struct {
 	ID json.RawMessage
 	// Method is empty for a response.
 	Method string
-	// Name is params.name, or params.uri for resources/read: what the Mcp-Name header mirrors.
+	// Name is params.name, params.uri for resources/read, or params.taskId for what is about a task: what the Mcp-Name header mirrors.
 	Name string
 	// ProtocolVersion is the revision that the request names in its _meta, empty for the older ones.
 	ProtocolVersion string
@@ -196,8 +197,8 @@ func (p *parser) readParams() error {
 			return fmt.Errorf("params.%s: %w", name, err)
 		}
 		switch name {
-		case "name", "uri":
-			if (name == "uri") == (p.msg.Method == "resources/read") {
+		case "name", "uri", "taskId":
+			if name == nameMember(p.msg.Method) {
 				p.msg.Name = text(value)
 			}
 		case "requestId":
@@ -209,6 +210,18 @@ func (p *parser) readParams() error {
 		}
 		return nil
 	})
+}
+
+// nameMember is the parameter that the Mcp-Name header mirrors.
+func nameMember(method string) string {
+	switch {
+	case method == "resources/read":
+		return "uri"
+	case strings.HasPrefix(method, "tasks/"):
+		return "taskId"
+	default:
+		return "name"
+	}
 }
 
 // members reads an object and calls f at each value, which f must read. A name that comes twice is an error.

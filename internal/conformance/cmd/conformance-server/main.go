@@ -60,6 +60,7 @@ func run(ctx context.Context, listen, tree string) (err error) {
 	fixtures := mcpapi.New(mcpapi.Config{
 		Skills: product.Registry(), Runs: product.Runs(), Catalogue: product.Registry(), Version: "conformance",
 		Extend: conformance.Extend, ExtendOptions: conformance.Options,
+		ExtendTasks: conformance.NewJobs(),
 	})
 	mux := http.NewServeMux()
 	mux.Handle("/", product.Handler())
