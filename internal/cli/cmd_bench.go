@@ -177,13 +177,8 @@ func (b *bench) prepare(ctx context.Context, operator *client.Client, rows []sal
 	for _, row := range rows {
 		files[benchScript(row)] = benchScripts[row.Extension]
 	}
-	if err := os.MkdirAll(filepath.Join(skill, "scripts"), 0o700); err != nil {
+	if err := writeFiles(b.folder, "bench", files); err != nil {
 		return ref, &sallyport.Error{Op: "cli.bench", Code: sallyport.CodeInternal, Err: err}
-	}
-	for path, content := range files {
-		if err := os.WriteFile(filepath.Join(skill, path), []byte(content), 0o600); err != nil {
-			return ref, &sallyport.Error{Op: "cli.bench", Code: sallyport.CodeInternal, Err: err}
-		}
 	}
 	var archive bytes.Buffer
 	if err := registry.WriteTar(ctx, &archive, []string{skill}); err != nil {
@@ -198,6 +193,22 @@ func (b *bench) prepare(ctx context.Context, operator *client.Client, rows []sal
 	}
 	_, err = operator.IssueGrant(ctx, access.IssueRequest{Ref: ref, RevisionID: view.Data.Published.ID, ExpectedDigest: view.Data.Published.Digest})
 	return ref, err
+}
+
+// writeFiles makes the folder name in parent with the files.
+func writeFiles(parent, name string, files map[string]string) error {
+	root, err := os.OpenRoot(parent)
+	if err != nil {
+		return err
+	}
+	defer root.Close() //nolint:errcheck // it was read from
+	for path, content := range files {
+		at := filepath.Join(name, path)
+		if err := errors.Join(root.MkdirAll(filepath.Dir(at), 0o700), root.WriteFile(at, []byte(content), 0o600)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // compare measures one interpreter: the call and the plain process in turns, so that whatever else the machine does hits both.
@@ -216,7 +227,7 @@ func (b *bench) compare(ctx context.Context, operator *client.Client, ref sallyp
 	info, err := os.Stat(row.Program)
 	local := err == nil && info.Mode().IsRegular() && row.Root == "" && filepath.IsAbs(row.Program)
 	plain := func() error {
-		out, err := exec.CommandContext(ctx, row.Program, script).Output() //nolint:gosec // the operator's own interpreter
+		out, err := exec.CommandContext(ctx, row.Program, script).Output()
 		if err == nil && string(out) != "ready\n" {
 			err = fmt.Errorf("it printed %q", out)
 		}

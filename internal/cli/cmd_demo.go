@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/access"
@@ -262,13 +263,13 @@ func (d *demo) trail(ctx context.Context, operator *client.Client) error {
 	if err != nil {
 		return err
 	}
+	told := []sallyport.Action{
+		sallyport.ActionScriptDenied, sallyport.ActionGrantIssue, sallyport.ActionScriptRun, sallyport.ActionScriptFinished,
+	}
 	for _, entry := range entries.Data.Entries {
-		switch entry.Action {
-		case sallyport.ActionScriptDenied, sallyport.ActionGrantIssue, sallyport.ActionScriptRun, sallyport.ActionScriptFinished:
+		if slices.Contains(told, entry.Action) {
 			d.data.Entries = append(d.data.Entries, entry)
 			d.say("%s %s %s", d.page.dim(pad("#"+itoa(entry.Sequence), 4)), pad(string(entry.Action), 16), clean(gist(entry)))
-		case sallyport.ActionGrantRevoke, sallyport.ActionSkillSave, sallyport.ActionSkillPublish, sallyport.ActionSkillArchive,
-			sallyport.ActionSkillRestore, sallyport.ActionRevisionDelete, sallyport.ActionKeyCreate, sallyport.ActionKeyRevoke:
 		}
 	}
 	verdict, err := operator.VerifyTrail(ctx, nil)
