@@ -12,10 +12,10 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/internal/gitread"
 )
 
 const (
@@ -66,6 +66,10 @@ type Source struct {
 	URL       string           `json:"url"`
 	SizeBytes int64            `json:"size_bytes"`
 	Digest    sallyport.Digest `json:"digest"` // of the bytes that came
+	// Commit, Ref and Subdir say what was read of a git repository; Ref and Subdir as they were asked for.
+	Commit string `json:"commit,omitempty"`
+	Ref    string `json:"ref,omitempty"`
+	Subdir string `json:"subdir,omitempty"`
 }
 
 // NewFetcher returns a Fetcher.
@@ -128,8 +132,6 @@ func (f *Fetcher) check(raw string) (*url.URL, error) {
 	switch {
 	case err != nil:
 		return nil, refuseURL("it is malformed")
-	case strings.HasPrefix(u.Scheme, "git"):
-		return nil, refuseURL("git is not spoken; name the repository's archive, such as https://HOST/OWNER/REPOSITORY/archive/refs/heads/main.tar.gz, or import a clone from its folder")
 	case u.Scheme != "https" && (u.Scheme != "http" || !f.cfg.AllowPrivate):
 		return nil, refuseURL("it must begin with https://")
 	case u.User != nil:
@@ -140,11 +142,22 @@ func (f *Fetcher) check(raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// Fetch downloads one URL and opens what it holds: a zip, a tar, a tar.gz or a SKILL.md, told by its bytes. The tree's Close releases the
-// download. A URL that is refused or does not serve is INVALID_ARGUMENT, a download over the bound REQUEST_TOO_LARGE, one that takes too
+// Fetch downloads one URL and opens what it holds: a zip, a tar, a tar.gz or a SKILL.md, told by its bytes, or one commit of a git
+// repository (see [gitread.ParseURL]). The tree's Close releases the download. A URL that is refused or does not serve is INVALID_ARGUMENT, a download over the bound REQUEST_TOO_LARGE, one that takes too
 // long DEADLINE_EXCEEDED, and one too many at a time RATE_LIMITED.
 func (f *Fetcher) Fetch(ctx context.Context, raw string) (Tree, Source, error) {
-	u, err := f.check(raw)
+	if len(raw) > maxURLBytes {
+		return nil, Source{}, refuseURL("it has more than %d bytes", maxURLBytes)
+	}
+	location, git, err := gitread.ParseURL(raw)
+	if err != nil {
+		return nil, Source{}, err
+	}
+	plain := raw
+	if git {
+		plain = location.URL
+	}
+	u, err := f.check(plain)
 	if err != nil {
 		return nil, Source{}, err
 	}
@@ -156,6 +169,13 @@ func (f *Fetcher) Fetch(ctx context.Context, raw string) (Tree, Source, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, f.cfg.Timeout)
 	defer cancel()
+	if git {
+		tree, source, err := f.fetchGit(limited, u, location)
+		if err != nil {
+			return nil, Source{}, f.fault(ctx, err)
+		}
+		return tree, source, nil
+	}
 	spool, source, err := f.download(limited, u)
 	if err != nil {
 		return nil, Source{}, f.fault(ctx, err)

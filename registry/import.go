@@ -36,6 +36,8 @@ func (s *Service) Import(ctx context.Context, p sallyport.Principal, tree Tree, 
 	if err := checkSingle(opts, skills); err != nil {
 		return report, err
 	}
+	report.Commit = commitOf(tree)
+	opts.Message = withCommit(opts.Message, report.Commit)
 	run := importRun{service: s, principal: p, tree: tree, options: opts, place: to, index: newTreeIndex(listed), slugs: map[string]claim{}}
 	for _, found := range skills {
 		skill, err := run.skill(ctx, found)
@@ -146,6 +148,9 @@ func relativeTo(directory, name string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(name, directory), "/")
 }
 
+// reasonSubmodule is what becomes of a submodule.
+const reasonSubmodule = "a git submodule is not followed; import its repository by its own URL"
+
 // ignoreEntry accounts for an entry outside every skill.
 func (r *ImportReport) ignoreEntry(entry TreeEntry, name string, seen map[string]bool) {
 	if whole, ignored := ignoredAt(name, entry.Type == EntryDir); ignored {
@@ -163,6 +168,8 @@ func (r *ImportReport) ignoreEntry(entry TreeEntry, name string, seen map[string
 		r.ignore(name, "a symbolic link outside every skill is not followed; import its target by its own path")
 	case entry.Type == EntryOther:
 		r.ignore(name, "it is a device, a pipe or a socket")
+	case entry.Type == EntrySubmodule:
+		r.ignore(name, reasonSubmodule)
 	case isSkillFile(entry):
 		r.ignore(name, fmt.Sprintf("it lies more than %d folders deep; import a folder nearer to it", maxSkillDepth))
 	default:

@@ -82,6 +82,9 @@ func (c *collector) entry(entry TreeEntry, name string) {
 	case entry.Type == EntryOther:
 		c.report(name, ResultRefused, "it is a device, a pipe or a socket and was not opened")
 		c.problem(ProblemFileSpecial, name, "it is a device, a pipe or a socket and was left out; remove it")
+	case entry.Type == EntrySubmodule:
+		c.report(name, ResultRefused, reasonSubmodule)
+		c.problem(ProblemSubmodule, name, "it is a git submodule and was left out; put copies of its files in its place")
 	case entry.Type == EntrySymlink:
 		c.link(entry.Path, name, 0)
 	default:

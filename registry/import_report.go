@@ -19,6 +19,8 @@ type ImportReport struct {
 	// Ignored are files that belong to no skill.
 	Ignored []ImportedFile `json:"ignored"`
 	Totals  ImportTotals   `json:"totals"`
+	// Commit is the git commit that the tree says it is of: a repository was read at it, or an archive made from it.
+	Commit string `json:"commit,omitempty"`
 }
 
 // ImportedSkill is one skill found. Result is imported, unchanged, refused or ignored.

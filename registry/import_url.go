@@ -7,7 +7,7 @@ import (
 	"github.com/sallyport-dev/sallyport"
 )
 
-// ImportURL imports what one URL serves: a zip, a tar, a tar.gz or a SKILL.md. Needs memory:write, and a Config.Fetcher: without one it is
+// ImportURL imports what one URL serves: a zip, a tar, a tar.gz, a SKILL.md or a git repository. Needs memory:write, and a Config.Fetcher: without one it is
 // FEATURE_DISABLED. What was fetched is in the Source; the message of the revisions names it unless there is one.
 func (s *Service) ImportURL(ctx context.Context, p sallyport.Principal, url string, opts ImportOptions) (ImportReport, Source, error) {
 	report := ImportReport{Skills: []ImportedSkill{}, Ignored: []ImportedFile{}}

@@ -64,6 +64,7 @@ func (s *Service) assemble(files map[string]stagedFile, directory string) (manif
 			m.problems = append(m.problems, problem(ProblemScriptTooLarge, name, 0,
 				"the script has %d bytes, more than %d; it is kept and will not run; make it smaller", component.Size, s.cfg.MaxScriptBytes))
 		}
+		m.problems = append(m.problems, fileProblems(component)...)
 		m.components = append(m.components, component)
 	}
 	digest, err := Digest(m.components)
@@ -128,6 +129,10 @@ func checkPaths(names []string) []Problem {
 	for _, name := range names {
 		if err := sallyport.CheckPath(name); err != nil {
 			problems = append(problems, problem(ProblemUnsafePath, printable(name), 0, "%s; rename the file", sallyport.Public(err).Message))
+			continue
+		}
+		if hidden := hiddenInPath(name); hidden != nil {
+			problems = append(problems, *hidden)
 			continue
 		}
 		key := foldPath(name)

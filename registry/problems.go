@@ -66,10 +66,16 @@ const (
 	ProblemScriptTooLarge = "SCRIPT_TOO_LARGE"
 	ProblemFileUnreadable = "FILE_UNREADABLE"
 	ProblemFileSpecial    = "FILE_SPECIAL"
+	ProblemSubmodule      = "GIT_SUBMODULE"
+	ProblemLFSPointer     = "LFS_POINTER"
+	ProblemShellCRLF      = "SCRIPT_CRLF"
+	ProblemInvisible      = "PATH_INVISIBLE"
 	ProblemLinkUnresolved = "LINK_UNRESOLVED"
 	ProblemNestedSkill    = "NESTED_SKILL"
 	ProblemSlugClash      = "SLUG_CLASH"
+	ProblemSlugPlaced     = "SLUG_FROM_PATH"
 	ProblemSkillNotSaved  = "SKILL_NOT_SAVED"
+	ProblemConflict       = "REVISION_CONFLICT"
 	ProblemNotListed      = "NOT_LISTED"
 )
 
@@ -134,10 +140,16 @@ var problemCatalogue = []ProblemInfo{
 	{ProblemScriptTooLarge, SeverityNote, "a script over the size limit is kept and will not run"},
 	{ProblemFileUnreadable, SeverityError, "every file of a skill can be read"},
 	{ProblemFileSpecial, SeverityWarning, "a skill holds files, not devices, pipes or sockets"},
+	{ProblemSubmodule, SeverityWarning, "a skill holds files, not other repositories"},
+	{ProblemLFSPointer, SeverityWarning, "a skill holds files, not pointers of Git LFS to files elsewhere"},
+	{ProblemShellCRLF, SeverityNote, "lines of a shell script end in LF"},
+	{ProblemInvisible, SeverityError, "a path has no characters that nobody sees"},
 	{ProblemLinkUnresolved, SeverityWarning, "a symbolic link points to a file inside its skill"},
 	{ProblemNestedSkill, SeverityNote, "a SKILL.md below a skill is a file of that skill"},
 	{ProblemSlugClash, SeverityError, "two skills of one import have two slugs"},
+	{ProblemSlugPlaced, SeverityNote, "two skills of one import have two slugs; a folder above can tell them apart"},
 	{ProblemSkillNotSaved, SeverityError, "the skill can be saved where it should go"},
+	{ProblemConflict, SeverityError, "of two who change a skill at once one is first"},
 	{ProblemNotListed, SeverityNote, "a list of skills holds only what the strictest MCP host accepts"},
 }
 

@@ -133,8 +133,10 @@ func refusal(problems []Problem) error {
 		switch found.Code {
 		case ProblemSkillTooLarge:
 			code = sallyport.CodeSkillTooLarge
-		case ProblemUnsafePath:
+		case ProblemUnsafePath, ProblemInvisible:
 			code = sallyport.CodeUnsafePath
+		case ProblemConflict:
+			code = sallyport.CodeRevisionConflict
 		}
 	}
 	return &sallyport.Error{

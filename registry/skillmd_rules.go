@@ -172,6 +172,9 @@ func (p *skillParser) checkCompatibility(value yamlValue, line int) {
 }
 
 func (p *skillParser) checkMetadata(value yamlValue, firstLine, line int) {
+	if value.kind == yamlNull {
+		return // the same as none
+	}
 	if value.kind != yamlMap {
 		p.add(ProblemMetadata, line, "metadata is not a mapping; it is kept; write it as lines of key: value")
 		return

@@ -152,6 +152,8 @@ func TestParseSkillMD(t *testing.T) {
 		"S11 500":                {content: "---\nname: a\ndescription: d\ncompatibility: " + strings.Repeat("é", 500) + "\n---\n", wantName: "a", description: "d", usable: true, codes: []string{}},
 		"S11 501":                {content: "---\nname: a\ndescription: d\ncompatibility: " + strings.Repeat("é", 501) + "\n---\n", wantName: "a", description: "d", usable: true, codes: []string{"warning COMPATIBILITY_INVALID"}},
 		"S12 a truth value":      {content: "---\nname: a\ndescription: d\nmetadata: {x: true, y: z}\n---\n", wantName: "a", description: "d", usable: true, codes: []string{"note METADATA_COERCED"}},
+		"S12 nothing":            {content: "---\nname: a\ndescription: d\nmetadata:\n---\n", wantName: "a", description: "d", usable: true, clean: true},
+		"S12 null":               {content: "---\nname: a\ndescription: d\nmetadata: null\n---\n", wantName: "a", description: "d", usable: true, clean: true},
 		"S12 not a mapping":      {content: "---\nname: a\ndescription: d\nmetadata: x\n---\n", wantName: "a", description: "d", usable: true, codes: []string{"warning METADATA_NOT_TEXT"}},
 		"S13 a text":             {content: "---\nname: a\ndescription: d\nallowed-tools: Read Bash(git:*)\n---\n", wantName: "a", description: "d", usable: true, codes: []string{}},
 		"S13 a list":             {content: "---\nname: a\ndescription: d\nallowed-tools: [Read, Bash]\n---\n", wantName: "a", description: "d", usable: true, codes: []string{"warning ALLOWED_TOOLS_NOT_TEXT"}},

@@ -30,6 +30,8 @@ const (
 	EntryDir     EntryType = "dir"
 	EntrySymlink EntryType = "symlink"
 	EntryOther   EntryType = "other" // device, FIFO, socket
+	// EntrySubmodule is another git repository inside of one. It is never followed.
+	EntrySubmodule EntryType = "submodule"
 )
 
 // TreeEntry is one entry of a Tree.

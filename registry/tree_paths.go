@@ -58,6 +58,14 @@ func (t *PathsTree) ReadFile(ctx context.Context, name string, limit int64) ([]b
 	return file.tree.ReadFile(ctx, file.name, limit)
 }
 
+// Commit is the commit of the one git repository that was opened; empty when there are more paths, or it is none.
+func (t *PathsTree) Commit() string {
+	if len(t.sources) != 1 {
+		return ""
+	}
+	return t.sources[0].commit
+}
+
 // Close releases every path.
 func (t *PathsTree) Close() error {
 	closeSources(t.sources)

@@ -26,7 +26,7 @@ func openSources(ctx context.Context, paths []string) (_ []source, err error) {
 		}
 	}()
 	for _, name := range paths {
-		s, err := openSource(name)
+		s, err := openSource(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -78,10 +78,12 @@ type source struct {
 	inArchive bool
 	tree      Tree
 	entries   []TreeEntry
+	// commit is set for a git repository that was read at one.
+	commit string
 }
 
 // openSource finds out what a path is.
-func openSource(name string) (source, error) {
+func openSource(ctx context.Context, name string) (source, error) {
 	refuse := func(why string, err error) error {
 		return &sallyport.Error{
 			Op: "registry.upload", Code: sallyport.CodeInvalidArgument,
@@ -96,6 +98,13 @@ func openSource(name string) (source, error) {
 		return source{}, refuse("the path cannot be resolved", err)
 	}
 	info, err := os.Stat(absolute)
+	if folder, at, git := gitSource(name, err != nil); git {
+		s, err := openGitSource(ctx, folder, at)
+		if err != nil {
+			return source{}, refuse(sallyport.Public(err).Message, err)
+		}
+		return s, nil
+	}
 	if err != nil {
 		return source{}, refuse(reason(err), err)
 	}
@@ -170,5 +179,8 @@ type closingTree struct {
 	Tree
 	file io.Closer
 }
+
+// Commit passes on what the tree knows.
+func (t closingTree) Commit() string { return commitOf(t.Tree) }
 
 func (t closingTree) Close() error { return errors.Join(t.Tree.Close(), t.file.Close()) }

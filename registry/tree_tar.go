@@ -26,7 +26,17 @@ type TarTree struct {
 	entries []TreeEntry
 	spans   map[string]span
 	limits  TreeLimits
+	commit  string
 }
+
+// commitRecord is the global PAX record in which git archive, and [PathsTree.WriteTar], name the commit.
+const commitRecord = "comment"
+
+// submoduleRecord marks a submodule in what [PathsTree.WriteTar] sends.
+const submoduleRecord = "SALLYPORT.submodule"
+
+// Commit is the commit that the archive says it was made from, empty when it says none.
+func (t *TarTree) Commit() string { return t.commit }
 
 // span is where a file lies in the spool; a file over the limit is not there.
 type span struct {
@@ -171,6 +181,9 @@ func readFault(err error) error {
 
 func (t *TarTree) add(archive *tar.Reader, header *tar.Header, offset int64) (int64, error) {
 	if header.Typeflag == tar.TypeXGlobalHeader {
+		if said := header.PAXRecords[commitRecord]; isCommit(said) {
+			t.commit = said
+		}
 		return offset, nil
 	}
 	name := entryName(header.Name)
@@ -181,6 +194,11 @@ func (t *TarTree) add(archive *tar.Reader, header *tar.Header, offset int64) (in
 	entry := TreeEntry{Path: shown, Type: EntryOther, Mode: uint32(fs.FileMode(header.Mode).Perm()), Fault: fault}
 	if said := header.PAXRecords[faultRecord]; said != "" {
 		entry.Fault = shorten(printable(said))
+	}
+	if header.PAXRecords[submoduleRecord] != "" {
+		entry.Type = EntrySubmodule
+		t.entries = append(t.entries, entry)
+		return offset, nil
 	}
 	switch header.Typeflag {
 	case tar.TypeReg, tar.TypeRegA, tar.TypeGNUSparse: //nolint:staticcheck // old archives have the old flag

@@ -22,13 +22,24 @@ const maxUploadFileBytes = defaultTreeFileBytes
 // Nothing is written before every path was looked at; a bad path is INVALID_ARGUMENT, an archive with a path that
 // leaves it UNSAFE_PATH.
 func WriteTar(ctx context.Context, w io.Writer, paths []string) error {
-	sources, err := openSources(ctx, paths)
+	t, err := OpenPaths(ctx, paths)
 	if err != nil {
 		return err
 	}
-	defer closeSources(sources)
+	defer t.Close() //nolint:errcheck // read only
+	return t.WriteTar(ctx, w)
+}
+
+// WriteTar writes what was opened, as [WriteTar] does.
+func (t *PathsTree) WriteTar(ctx context.Context, w io.Writer) error {
 	archive := tar.NewWriter(w)
-	for _, s := range sources {
+	if commit := t.Commit(); commit != "" {
+		header := &tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header", PAXRecords: map[string]string{commitRecord: commit}, Format: tar.FormatPAX}
+		if err := archive.WriteHeader(header); err != nil {
+			return &sallyport.Error{Op: "registry.upload", Code: sallyport.CodeInternal, Err: err}
+		}
+	}
+	for _, s := range t.sources {
 		for _, entry := range s.entries {
 			if err := writeEntry(ctx, archive, s, entry); err != nil {
 				return err
@@ -79,6 +90,8 @@ func writeEntry(ctx context.Context, archive *tar.Writer, s source, entry TreeEn
 		header.Typeflag, header.Linkname = tar.TypeSymlink, strings.ReplaceAll(entry.Target, "\x00", "")
 	case EntryOther:
 		header.Typeflag = tar.TypeFifo
+	case EntrySubmodule:
+		header.Typeflag, header.PAXRecords = tar.TypeFifo, map[string]string{submoduleRecord: "1"}
 	case EntryFile:
 		if fault == "" && !ignored {
 			var err error
