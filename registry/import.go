@@ -39,12 +39,18 @@ func (s *Service) Import(ctx context.Context, p sallyport.Principal, tree Tree, 
 	report.Commit = commitOf(tree)
 	opts.Message = withCommit(opts.Message, report.Commit)
 	run := importRun{service: s, principal: p, tree: tree, options: opts, place: to, index: newTreeIndex(listed), slugs: map[string]claim{}}
-	for _, found := range skills {
+	if err := run.nameSlugs(ctx, skills); err != nil {
+		return report, err
+	}
+	for i, found := range skills {
 		skill, err := run.skill(ctx, found)
 		if err != nil {
 			return report, err
 		}
 		report.add(skill)
+		if opts.Progress != nil {
+			opts.Progress(ImportProgress{Done: i + 1, Total: len(skills), Path: skill.Path, Slug: skill.Slug, Result: skill.Result})
+		}
 	}
 	if len(skills) == 0 {
 		// Not counted as a file: it is the answer to an import that found nothing.

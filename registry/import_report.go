@@ -11,6 +11,17 @@ type ImportOptions struct {
 	Message  string
 	// Single refuses a tree that does not hold exactly one skill.
 	Single bool
+	// Progress is told of every skill when it was dealt with, by the goroutine of the import; it must not block for long. Nil tells nobody.
+	Progress func(ImportProgress)
+}
+
+// ImportProgress says how far an import is: a skill was dealt with, Done of Total.
+type ImportProgress struct {
+	Done   int    `json:"done"`
+	Total  int    `json:"total"`
+	Path   string `json:"path"`
+	Slug   string `json:"slug"`
+	Result string `json:"result"`
 }
 
 // ImportReport accounts for every skill and every file of an import.

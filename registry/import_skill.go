@@ -2,7 +2,7 @@ package registry
 
 import (
 	"context"
-	"path"
+	"errors"
 
 	"github.com/sallyport-dev/sallyport"
 )
@@ -16,6 +16,8 @@ type importRun struct {
 	place     place
 	index     treeIndex
 	slugs     map[string]claim
+	// slugOf holds, by directory, the slugs of skills that share their name with others; see nameSlugs.
+	slugOf map[string]string
 }
 
 // claim is a slug that an earlier skill of the same import has.
@@ -39,10 +41,7 @@ func (r *importRun) inspect(ctx context.Context, found foundSkill) (ImportedSkil
 	out := ImportedSkill{Path: printable(found.directory), Files: []ImportedFile{}, Problems: []Problem{}}
 	collect := collector{run: r, found: found, out: &out, files: map[string]pickedFile{}}
 	collect.all()
-	directory := path.Base(found.directory)
-	if found.directory == "." {
-		directory = ""
-	}
+	directory := found.name()
 	files, fits, err := collect.read(ctx)
 	if err != nil {
 		return out, m, err
@@ -58,6 +57,12 @@ func (r *importRun) inspect(ctx context.Context, found foundSkill) (ImportedSkil
 	out.Name, out.Digest = m.md.Name, m.digest
 	if out.Name != "" {
 		out.Slug = Slug(out.Name)
+	}
+	if slug := r.slugOf[found.directory]; slug != "" && slug != out.Slug {
+		out.Problems = append(out.Problems, problem(ProblemSlugPlaced, SkillFile, 0,
+			"other skills of this import have the name %q and other content; this one goes by the slug %q, after its folder; give it a name of its own to change that",
+			shorten(out.Name), slug))
+		out.Slug = slug
 	}
 	if m.md.Repaired {
 		collect.result(SkillFile, ResultRepaired, "its frontmatter is not YAML and was read as the problems say; the bytes are unchanged")
@@ -87,6 +92,10 @@ func (r *importRun) save(ctx context.Context, out *ImportedSkill, m manifest) er
 	r.slugs[out.Slug] = claim{out.Path, m.digest}
 	result, err := r.commit(ctx, out.Slug, m)
 	if err != nil {
+		if code := sallyport.CodeOf(err); code == sallyport.CodeRevisionConflict || code == sallyport.CodeSlugTaken {
+			out.refuse(problem(ProblemConflict, SkillFile, 0, "%s", sallyport.Public(err).Message))
+			return nil
+		}
 		switch sallyport.Lookup(sallyport.CodeOf(err)).Class {
 		case sallyport.ClassInvalid, sallyport.ClassDenied, sallyport.ClassNotFound, sallyport.ClassConflict, sallyport.ClassTooLarge:
 			public := sallyport.Public(err)
@@ -119,5 +128,30 @@ func (r *importRun) commit(ctx context.Context, slug string, m manifest) (SaveRe
 	if r.options.DryRun {
 		return r.service.rehearse(ctx, r.principal, d)
 	}
-	return r.service.commit(ctx, r.principal, d)
+	result, err := r.service.commit(ctx, r.principal, d)
+	if code := sallyport.CodeOf(err); code == sallyport.CodeRevisionConflict || code == sallyport.CodeSlugTaken {
+		return r.again(ctx, d, err)
+	}
+	return result, err
+}
+
+// again looks once more at a skill that somebody else saved meanwhile. When that is what was to be imported there is nothing left to do; any
+// other content is a conflict: who was first is not overwritten.
+func (r *importRun) again(ctx context.Context, d draft, lost error) (SaveResult, error) {
+	existing, found, err := r.service.skillIn(ctx, r.principal, r.place, d.slug)
+	if err != nil || !found {
+		return SaveResult{}, errors.Join(lost, err)
+	}
+	d.existing, d.latest = &existing, sallyport.Revision{}
+	same, err := r.service.compare(ctx, r.principal, &d)
+	switch {
+	case err != nil:
+		return SaveResult{}, err
+	case same:
+		return r.service.unchanged(ctx, r.principal, d)
+	}
+	return SaveResult{}, &sallyport.Error{
+		Op: d.op, Code: sallyport.CodeRevisionConflict, Err: lost,
+		Message: "somebody else saved the skill meanwhile, with other content; compare, and import again to add a revision after theirs",
+	}
 }

@@ -208,8 +208,8 @@ func TestImportFolder(t *testing.T) {
 		"F50 one slug twice": {
 			map[string]string{"a/SKILL.md": md, "b/SKILL.md": md + "other"},
 			[]string{
-				"imported a pdf", "  kept SKILL.md", "  warning NAME_NOT_DIRECTORY",
-				"refused b pdf", "  refused SKILL.md", "  warning NAME_NOT_DIRECTORY", "  error SLUG_CLASH",
+				"imported a a-pdf", "  kept SKILL.md", "  warning NAME_NOT_DIRECTORY", "  note SLUG_FROM_PATH",
+				"imported b b-pdf", "  kept SKILL.md", "  warning NAME_NOT_DIRECTORY", "  note SLUG_FROM_PATH",
 			},
 		},
 		"F50 one skill twice": {

@@ -51,7 +51,9 @@ func Validate(ctx context.Context, tree Tree) (ValidationReport, error) {
 	}
 	report.Ignored = outside.Ignored
 	run := importRun{service: New(Config{}), tree: tree, index: newTreeIndex(listed)}
-	slugs := map[string]ValidatedSkill{}
+	if err := run.nameSlugs(ctx, skills); err != nil {
+		return report, err
+	}
 	for _, found := range skills {
 		imported, _, err := run.inspect(ctx, found)
 		if err != nil {
@@ -63,15 +65,6 @@ func Validate(ctx context.Context, tree Tree) (ValidationReport, error) {
 		skill := ValidatedSkill{
 			Path: imported.Path, Slug: imported.Slug, Name: imported.Name, Usable: imported.Usable, SpecClean: imported.SpecClean,
 			Digest: string(imported.Digest), Files: imported.Files, Problems: imported.Problems,
-		}
-		if other, taken := slugs[skill.Slug]; taken && skill.Usable && other.Digest != skill.Digest {
-			// Both are sound; only an import of both into one place takes one and refuses the other.
-			clash := problem(ProblemSlugClash, SkillFile, 0,
-				"the skills at %q and %q have the same slug %q; importing both takes the first only; rename one", other.Path, skill.Path, skill.Slug)
-			clash.Severity = SeverityNote
-			skill.Problems = append(skill.Problems, clash)
-		} else if skill.Usable && !taken {
-			slugs[skill.Slug] = skill
 		}
 		report.add(skill)
 	}
