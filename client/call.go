@@ -50,11 +50,16 @@ func post(path string, query url.Values, body any) (request, error) {
 // call sends req and reads its envelope. When err is nil, Data is not; when it is not, the envelope still holds what the server
 // said, if it said anything.
 func call[T any](ctx context.Context, c *Client, req request) (sallyport.Envelope[T], error) {
-	var envelope sallyport.Envelope[T]
 	got, err := c.send(ctx, req)
 	if err != nil {
-		return envelope, err
+		return sallyport.Envelope[T]{}, err
 	}
+	return read[T](c, got)
+}
+
+// read makes an envelope of an answer.
+func read[T any](c *Client, got answer) (sallyport.Envelope[T], error) {
+	var envelope sallyport.Envelope[T]
 	if !got.isEnvelope() {
 		return envelope, got.strange()
 	}
@@ -101,18 +106,39 @@ type answer struct {
 
 // send carries one request, once, and reads the bounded answer.
 func (c *Client) send(ctx context.Context, req request) (answer, error) {
+	resp, err := c.open(ctx, req)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return c.readAll(ctx, resp)
+}
+
+func (c *Client) readAll(ctx context.Context, resp *http.Response) (answer, error) {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, c.cfg.MaxResponseBytes+1))
+	if err != nil {
+		return answer{}, c.unreachable(ctx, err)
+	}
+	if int64(len(body)) > c.cfg.MaxResponseBytes {
+		return answer{}, sallyport.Errorf("client", sallyport.CodeInternal, "the answer is over %d bytes", c.cfg.MaxResponseBytes)
+	}
+	return answer{resp.StatusCode, resp.Header, body}, nil
+}
+
+// open carries one request, once; the caller closes the body.
+func (c *Client) open(ctx context.Context, req request) (*http.Response, error) {
 	target := c.base
 	target.RawQuery = req.query.Encode()
 	// Path and RawPath agree, so that the escaping of the segments is kept.
 	target.RawPath = c.base.EscapedPath() + req.path
 	path, err := url.PathUnescape(target.RawPath)
 	if err != nil {
-		return answer{}, invalid("the path of the request cannot be escaped")
+		return nil, invalid("the path of the request cannot be escaped")
 	}
 	target.Path = path
 	r, err := http.NewRequestWithContext(ctx, req.method, target.String(), req.body)
 	if err != nil {
-		return answer{}, &sallyport.Error{Op: "client", Code: sallyport.CodeInvalidArgument, Err: err}
+		return nil, &sallyport.Error{Op: "client", Code: sallyport.CodeInvalidArgument, Err: err}
 	}
 	maps.Copy(r.Header, req.header)
 	if req.media != "" {
@@ -123,17 +149,9 @@ func (c *Client) send(ctx context.Context, req request) (answer, error) {
 	}
 	resp, err := c.http.Do(r)
 	if err != nil {
-		return answer{}, c.unreachable(ctx, err)
+		return nil, c.unreachable(ctx, err)
 	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, c.cfg.MaxResponseBytes+1))
-	if err != nil {
-		return answer{}, c.unreachable(ctx, err)
-	}
-	if int64(len(body)) > c.cfg.MaxResponseBytes {
-		return answer{}, sallyport.Errorf("client", sallyport.CodeInternal, "the answer is over %d bytes", c.cfg.MaxResponseBytes)
-	}
-	return answer{resp.StatusCode, resp.Header, body}, nil
+	return resp, nil
 }
 
 // unreachable is the error of a call that got no answer.

@@ -29,5 +29,8 @@ func (c *Client) ImportURL(ctx context.Context, url string, opts registry.Import
 	if err != nil {
 		return sallyport.Envelope[URLImport]{}, err
 	}
+	if opts.Progress != nil {
+		return callLines[URLImport](ctx, c, r, "import_progress", opts.Progress)
+	}
 	return call[URLImport](ctx, c, r)
 }

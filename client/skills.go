@@ -229,7 +229,13 @@ func (c *Client) Import(ctx context.Context, archive io.Reader, opts registry.Im
 		// A refusal comes before the archive was sent in vain.
 		header: http.Header{"Expect": {"100-continue"}},
 	}
-	envelope, err := call[registry.ImportReport](ctx, c, req)
+	var envelope sallyport.Envelope[registry.ImportReport]
+	var err error
+	if opts.Progress != nil {
+		envelope, err = callLines[registry.ImportReport](ctx, c, req, "import_progress", opts.Progress)
+	} else {
+		envelope, err = call[registry.ImportReport](ctx, c, req)
+	}
 	if fault := source.fault(); err != nil && fault != nil && ctx.Err() == nil {
 		return envelope, fault
 	}

@@ -36,7 +36,7 @@ func (s *Service) Import(ctx context.Context, p sallyport.Principal, tree Tree, 
 	if err := checkSingle(opts, skills); err != nil {
 		return report, err
 	}
-	report.Commit = commitOf(tree)
+	report.Commit = CommitOf(tree)
 	opts.Message = withCommit(opts.Message, report.Commit)
 	run := importRun{service: s, principal: p, tree: tree, options: opts, place: to, index: newTreeIndex(listed), slugs: map[string]claim{}}
 	if err := run.nameSlugs(ctx, skills); err != nil {

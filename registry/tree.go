@@ -56,6 +56,7 @@ type TreeLimits struct {
 
 const (
 	defaultTreeEntries    = 200_000
+	defaultFolderEntries  = 100_000
 	defaultTreeTotalBytes = 1 << 30
 	defaultTreeFileBytes  = 64 << 20
 	defaultTreeRatio      = 200

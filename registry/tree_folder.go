@@ -44,7 +44,12 @@ func OpenFolder(name string) (*FolderTree, error) {
 	if err != nil {
 		return nil, refuse(err)
 	}
-	t := &FolderTree{root: root, limit: defaultTreeEntries}
+	if special := specialAt(root); special != "" {
+		_ = root.Close()
+		return nil, sallyport.Errorf("registry.folder", sallyport.CodeInvalidArgument,
+			"the folder is of the file system %s, which holds no skills; name the folder of the skills", special)
+	}
+	t := &FolderTree{root: root, limit: defaultFolderEntries}
 	if absolute, err := filepath.Abs(name); err == nil {
 		t.absolute = append(t.absolute, absolute)
 		if resolved, err := filepath.EvalSymlinks(absolute); err == nil && resolved != absolute {
@@ -63,6 +68,10 @@ func (t *FolderTree) Entries(ctx context.Context) ([]TreeEntry, error) {
 	walk := folderWalk{tree: t, left: t.limit}
 	if err := walk.directory(ctx, t.root, "", 0); err != nil {
 		return nil, err
+	}
+	if walk.left < 0 && !slices.ContainsFunc(walk.entries, isSkillFile) {
+		return nil, sallyport.Errorf("registry.folder", sallyport.CodeInvalidArgument,
+			"the folder has more than %d entries, and no %s among the first; name a folder nearer to the skills", t.limit, SkillFile)
 	}
 	sortEntries(walk.entries)
 	return walk.entries, nil
@@ -88,6 +97,10 @@ func (w *folderWalk) directory(ctx context.Context, root *os.Root, name string, 
 		return nil
 	}
 	names, err := readNames(root, w.left+1)
+	if special, ok := errors.AsType[specialError](err); ok {
+		w.fault(name, special.Error())
+		return nil
+	}
 	if err != nil {
 		w.fault(name, "the directory cannot be read: "+reason(err))
 		return nil
@@ -104,12 +117,32 @@ func (w *folderWalk) directory(ctx context.Context, root *os.Root, name string, 
 	return nil
 }
 
+// specialError is a directory of a special file system.
+type specialError struct{ name string }
+
+func (e specialError) Error() string {
+	return "the directory is of the file system " + e.name + ", which holds no skills, and was not searched"
+}
+
+// specialAt names the special file system that a folder is of, empty for any other.
+func specialAt(root *os.Root) string {
+	directory, err := root.Open(".")
+	if err != nil {
+		return "" // reading it will say why
+	}
+	defer directory.Close() //nolint:errcheck // only looked at
+	return specialFileSystem(directory)
+}
+
 func readNames(root *os.Root, most int) ([]string, error) {
 	directory, err := root.Open(".")
 	if err != nil {
 		return nil, err
 	}
 	defer directory.Close() //nolint:errcheck // read only
+	if special := specialFileSystem(directory); special != "" {
+		return nil, specialError{special}
+	}
 	names, err := directory.Readdirnames(most)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err

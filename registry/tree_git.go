@@ -85,8 +85,8 @@ func (t *GitTree) Close() error { return t.objects.Close() }
 // committed is a Tree that knows which commit it is of.
 type committed interface{ Commit() string }
 
-// commitOf returns the commit that a tree is of, empty when it is of none.
-func commitOf(tree Tree) string {
+// CommitOf returns the commit that a tree is of, empty when it is of none.
+func CommitOf(tree Tree) string {
 	if t, knows := tree.(committed); knows && isCommit(t.Commit()) {
 		return strings.ToLower(t.Commit())
 	}

@@ -181,6 +181,6 @@ type closingTree struct {
 }
 
 // Commit passes on what the tree knows.
-func (t closingTree) Commit() string { return commitOf(t.Tree) }
+func (t closingTree) Commit() string { return CommitOf(t.Tree) }
 
 func (t closingTree) Close() error { return errors.Join(t.Tree.Close(), t.file.Close()) }

@@ -39,9 +39,10 @@ func (t *PathsTree) WriteTar(ctx context.Context, w io.Writer) error {
 			return &sallyport.Error{Op: "registry.upload", Code: sallyport.CodeInternal, Err: err}
 		}
 	}
+	wanted := t.inSkills()
 	for _, s := range t.sources {
 		for _, entry := range s.entries {
-			if err := writeEntry(ctx, archive, s, entry); err != nil {
+			if err := writeEntry(ctx, archive, s, entry, wanted); err != nil {
 				return err
 			}
 		}
@@ -66,7 +67,22 @@ func plainBase(name string) string {
 	return name
 }
 
-func writeEntry(ctx context.Context, archive *tar.Writer, s source, entry TreeEntry) error {
+// inSkills reports which paths lie in a skill. The others are sent without their content: the report names them, and nobody reads them.
+func (t *PathsTree) inSkills() func(path string) bool {
+	skills, err := discover(t.entries, &ImportReport{})
+	if err != nil {
+		return func(string) bool { return true } // whoever reads the stream refuses it
+	}
+	inside := map[string]bool{}
+	for _, skill := range skills {
+		for _, entry := range skill.entries {
+			inside[entry.Path] = true
+		}
+	}
+	return func(path string) bool { return inside[entryName(path)] }
+}
+
+func writeEntry(ctx context.Context, archive *tar.Writer, s source, entry TreeEntry, wanted func(path string) bool) error {
 	name, fault := entry.Path, entry.Fault
 	if strings.Contains(name, "\x00") {
 		name, fault = printable(name), "the name has a NUL character"
@@ -93,7 +109,7 @@ func writeEntry(ctx context.Context, archive *tar.Writer, s source, entry TreeEn
 	case EntrySubmodule:
 		header.Typeflag, header.PAXRecords = tar.TypeFifo, map[string]string{submoduleRecord: "1"}
 	case EntryFile:
-		if fault == "" && !ignored {
+		if fault == "" && !ignored && wanted(header.Name) {
 			var err error
 			if content, fault, err = readForUpload(ctx, s.tree, entry); err != nil {
 				return err

@@ -147,12 +147,20 @@ func (a *api) answer(rec *recorder, kind string, got answer) {
 	}
 	envelope := sallyport.Success(kind, rec.requestID, got.data)
 	envelope.Error = sallyport.Public(got.outcome)
+	if rec.lines {
+		a.sent(rec, rec.line(envelope))
+		return
+	}
 	rec.Header().Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 	a.sent(rec, reply.WriteEnvelope(rec, status, envelope))
 }
 
 func (a *api) refuse(rec *recorder, kind string, err error) {
 	rec.err = err
+	if rec.lines && rec.status != 0 {
+		a.sent(rec, rec.line(sallyport.Failure[struct{}](kind, rec.requestID, err)))
+		return
+	}
 	if challenge := reply.ChallengeAt(err, rec.principal, a.cfg.Resource.MetadataURL("")); challenge != "" {
 		rec.Header().Set("WWW-Authenticate", challenge)
 	}

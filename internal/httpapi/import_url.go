@@ -27,10 +27,11 @@ func importURL(c *call, p sallyport.Principal) (answer, error) {
 		return answer{}, err
 	}
 	if body.URL == "" {
-		return answer{}, invalid("url is required: send the https URL of a zip, a tar, a tar.gz or a SKILL.md")
+		return answer{}, invalid("url is required: send the https URL of a zip, a tar, a tar.gz, a SKILL.md or a git repository")
 	}
 	report, source, err := c.api.cfg.Skills.ImportURL(c.ctx(), p, body.URL, registry.ImportOptions{
 		TeamID: sallyport.TeamID(body.TeamID), Personal: body.Personal, Publish: body.Publish, DryRun: body.DryRun, Message: body.Message,
+		Progress: c.progress(),
 	})
 	if err != nil {
 		return answer{}, err

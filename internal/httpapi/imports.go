@@ -37,6 +37,7 @@ func importTree(c *call, p sallyport.Principal) (answer, error) {
 	if err != nil {
 		return answer{}, c.uploadFault(err)
 	}
+	opts.Progress = c.progress()
 	report, err := c.api.cfg.Skills.Import(c.ctx(), p, tree, opts)
 	if err = errors.Join(err, tree.Close()); err != nil {
 		return answer{}, err
@@ -60,8 +61,10 @@ func (c *call) upload() (registry.Tree, error) {
 		return registry.OpenTar(body, limits, c.api.cfg.SpoolDir)
 	case "application/zip":
 		return c.openZip(body, limits)
+	case "multipart/form-data":
+		return c.openForm(body, limits)
 	default:
-		return nil, invalid("the Content-Type is %q; send an archive as application/x-tar, application/gzip or application/zip",
+		return nil, invalid("the Content-Type is %q; send an archive as application/x-tar, application/gzip or application/zip, or files as multipart/form-data",
 			bound(c.r.Header.Get("Content-Type")))
 	}
 }

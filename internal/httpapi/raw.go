@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -74,13 +73,4 @@ func disposition(name string) string {
 }
 
 // wantsBytes reports whether an Accept header names application/octet-stream.
-func wantsBytes(accept []string) bool {
-	for _, line := range accept {
-		for item := range bytes.SplitSeq([]byte(line), []byte{','}) {
-			if media, _, err := mime.ParseMediaType(string(item)); err == nil && media == anyBytes {
-				return true
-			}
-		}
-	}
-	return false
-}
+func wantsBytes(accept []string) bool { return accepts(accept, anyBytes) }

@@ -15,6 +15,7 @@ type recorder struct {
 	route     string
 	principal sallyport.Principal
 	err       error // what the call ended in
+	lines     bool  // the answer is JSON in lines
 
 	status int
 	bytes  int64
