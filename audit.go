@@ -24,8 +24,20 @@ const (
 	ActionKeyRevoke      Action = "key.revoke"
 	ActionSecretSet      Action = "secret.set" // the name, never the value
 	ActionSecretRemove   Action = "secret.remove"
-	ActionSecretRotate   Action = "secret.rotate" // the key that encrypts the tenant's secrets
-	ActionAuditPrune     Action = "audit.prune"   // written before old entries are removed
+	ActionSecretRotate   Action = "secret.rotate"  // the key that encrypts the tenant's secrets
+	ActionAuditPrune     Action = "audit.prune"    // written before old entries are removed
+	ActionGrantExpiring  Action = "grant.expiring" // once per grant, ahead of its end
+	ActionTenantCreate   Action = "tenant.create"  // this and the following are written before what they say is stored
+	ActionTenantDisable  Action = "tenant.disable"
+	ActionTenantEnable   Action = "tenant.enable"
+	ActionTeamCreate     Action = "team.create"
+	ActionTeamRemove     Action = "team.remove"
+	ActionMemberAdd      Action = "member.add"
+	ActionMemberRemove   Action = "member.remove"
+	ActionRoleSet        Action = "role.set"
+	ActionRoleRemove     Action = "role.remove"
+	ActionPrincipalSet   Action = "principal.set"
+	ActionPolicySet      Action = "policy.set"
 )
 
 // Entry is one line of a tenant's audit trail. PreviousHash and Hash chain the entries: Hash is the digest of

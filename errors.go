@@ -65,12 +65,20 @@ const (
 	CodeArtifactNotFound      Code = "ARTIFACT_NOT_FOUND"
 	CodeKeyNotFound           Code = "KEY_NOT_FOUND"
 	CodeSecretNotFound        Code = "SECRET_NOT_FOUND"
+	CodeTenantNotFound        Code = "TENANT_NOT_FOUND"
+	CodeTeamNotFound          Code = "TEAM_NOT_FOUND"
+	CodeRoleNotFound          Code = "ROLE_NOT_FOUND"
+	CodePrincipalNotFound     Code = "PRINCIPAL_NOT_FOUND"
 	CodeRouteNotFound         Code = "ROUTE_NOT_FOUND"
 	CodeSkillArchived         Code = "SKILL_ARCHIVED"
 	CodeSkillAmbiguous        Code = "SKILL_AMBIGUOUS"
 	CodeSlugTaken             Code = "SLUG_TAKEN"
 	CodeRevisionConflict      Code = "REVISION_CONFLICT"
 	CodeGrantConflict         Code = "GRANT_CONFLICT"
+	CodeNameTaken             Code = "NAME_TAKEN"
+	CodeInUse                 Code = "IN_USE"
+	CodeLastAdmin             Code = "LAST_ADMIN"
+	CodePolicyConflict        Code = "POLICY_CONFLICT"
 	CodeSlotsExhausted        Code = "SLOTS_EXHAUSTED"
 	CodeRateLimited           Code = "RATE_LIMITED"
 	CodeSandboxUnavailable    Code = "SANDBOX_UNAVAILABLE"
@@ -134,12 +142,20 @@ var catalogue = []Info{
 	{CodeArtifactNotFound, ClassNotFound, "no such artifact", NoRetry},
 	{CodeSecretNotFound, ClassNotFound, "no such secret", NoRetry},
 	{CodeKeyNotFound, ClassNotFound, "no such key", NoRetry},
+	{CodeTenantNotFound, ClassNotFound, "no such tenant", NoRetry},
+	{CodeTeamNotFound, ClassNotFound, "no such team", NoRetry},
+	{CodeRoleNotFound, ClassNotFound, "no such role", NoRetry},
+	{CodePrincipalNotFound, ClassNotFound, "no such principal", NoRetry},
 	{CodeRouteNotFound, ClassNotFound, "no such route", NoRetry},
 	{CodeSkillArchived, ClassConflict, "the skill is archived", NoRetry},
 	{CodeSkillAmbiguous, ClassConflict, "the slug names a skill in more than one team; send team_id", NoRetry},
 	{CodeSlugTaken, ClassConflict, "the slug is taken", NoRetry},
 	{CodeRevisionConflict, ClassConflict, "the skill changed since the revision you expected", NoRetry},
 	{CodeGrantConflict, ClassConflict, "the content changed since it was reviewed; review and grant again", NoRetry},
+	{CodeNameTaken, ClassConflict, "the name is taken", NoRetry},
+	{CodeInUse, ClassConflict, "it is still in use", NoRetry},
+	{CodeLastAdmin, ClassConflict, "the tenant would be left without an administrator", NoRetry},
+	{CodePolicyConflict, ClassConflict, "the policy changed since the version you expected", NoRetry},
 	{CodeSlotsExhausted, ClassExhausted, "no execution slot became free in time", CanRetry},
 	{CodeRateLimited, ClassExhausted, "too many requests", CanRetry},
 	{CodeSandboxUnavailable, ClassUnavailable, "no working isolation on this host; an operator must act", NoRetry},

@@ -21,6 +21,8 @@ type (
 	ExecutionID string
 	// KeyID names an API key.
 	KeyID string
+	// RoleName names a [Role] within one tenant.
+	RoleName string
 )
 
 // DefaultTenant and DefaultTeam exist in every installation; every principal of a tenant joins its
@@ -29,10 +31,3 @@ const (
 	DefaultTenant TenantID = "default"
 	DefaultTeam   TeamID   = "default"
 )
-
-// Tenant owns skills, grants and limits.
-type Tenant struct {
-	ID TenantID `json:"id"`
-	// ScriptsEnabled is the tenant's feature switch. The zero value refuses every run.
-	ScriptsEnabled bool `json:"scripts_enabled"`
-}

@@ -9,8 +9,10 @@ type Key struct {
 	PrincipalID PrincipalID `json:"principal_id"`
 	Name        string      `json:"name"`
 	// Prefix is the first characters of the key, to recognise it by.
-	Prefix     string      `json:"prefix"`
-	Scopes     []Scope     `json:"scopes"`
+	Prefix string  `json:"prefix"`
+	Scopes []Scope `json:"scopes"`
+	// Roles give further scopes: those that each role has when the key is used.
+	Roles      []RoleName  `json:"roles,omitempty"`
 	Teams      []TeamID    `json:"teams"`
 	CreatedBy  PrincipalID `json:"created_by"`
 	CreatedAt  time.Time   `json:"created_at"`

@@ -72,7 +72,7 @@ func (l Limits) Narrow(other Limits) Limits {
 	}
 }
 
-func narrow[T time.Duration | int64](a, b T) T {
+func narrow[T time.Duration | int64 | int](a, b T) T {
 	switch {
 	case a == 0:
 		return b

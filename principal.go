@@ -11,7 +11,7 @@ const (
 	ScopeMemoryWrite Scope = "memory:write" // save, publish, archive, import, execute, explain
 	ScopeGrantsWrite Scope = "grants:write" // issue, revoke and list grants
 	ScopeAuditRead   Scope = "audit:read"   // read and verify the audit trail
-	ScopeAdmin       Scope = "admin"        // keys and settings
+	ScopeAdmin       Scope = "admin"        // keys, teams, members, roles and policy of the tenant
 )
 
 // Scopes lists every scope, in a fixed order.
@@ -32,6 +32,8 @@ type Principal struct {
 	Scopes []Scope  `json:"scopes"`
 	// KeyID is the API key that authenticated the caller, empty for the local operator.
 	KeyID KeyID `json:"key_id,omitempty"`
+	// Operator marks the owner of the data folder, who makes tenants. No credential that can be sent over a network gives it.
+	Operator bool `json:"operator,omitempty"`
 }
 
 // Has reports whether p carries scope. A principal without a tenant carries none.

@@ -1,4 +1,5 @@
-// Package access issues, revokes and lists grants, and keeps the API keys that turn a caller into a principal.
+// Package access issues, revokes and lists grants, and keeps who may do what: tenants, teams, roles, policies, and the API keys that
+// turn a caller into a principal.
 //
 // It leaves the judgement of a grant at run time to package gate and SQL to its Store. Its one invariant: what it
 // stores was audited first, and is refused when it cannot be.
@@ -18,8 +19,10 @@ type Config struct {
 	Store  Store
 	Trail  Trail
 	Skills Skills
-	Logger *slog.Logger     // nil discards
-	Now    func() time.Time // nil means time.Now
+	// Installation is what server.yaml allows, to say what a policy comes to; the zero value allows nothing.
+	Installation Installation
+	Logger       *slog.Logger     // nil discards
+	Now          func() time.Time // nil means time.Now
 }
 
 // Trail is the audit trail as this package needs it.
@@ -36,6 +39,8 @@ type Skills interface {
 // Store is what this package needs of the database. Every method takes the tenant first, except the look-up of a
 // key by its hash, which is how the tenant is learned.
 type Store interface {
+	Directory
+
 	AddGrant(ctx context.Context, tenant sallyport.TenantID, grant sallyport.Grant) error
 	// Grant returns one grant; GRANT_NOT_FOUND.
 	Grant(ctx context.Context, tenant sallyport.TenantID, id sallyport.GrantID) (sallyport.Grant, error)
@@ -47,7 +52,7 @@ type Store interface {
 	AddKey(ctx context.Context, tenant sallyport.TenantID, key sallyport.Key, secretHash []byte) error
 	Keys(ctx context.Context, tenant sallyport.TenantID) ([]sallyport.Key, error)
 	// RevokeKey sets RevokedAt once; false when it was revoked already. KEY_NOT_FOUND.
-	RevokeKey(ctx context.Context, tenant sallyport.TenantID, id sallyport.KeyID, at time.Time) (bool, error)
+	RevokeKey(ctx context.Context, tenant sallyport.TenantID, id sallyport.KeyID, at time.Time, keep Keep) (bool, error)
 	// KeyByHash returns the key and its stored hash for a secret's hash; KEY_NOT_FOUND.
 	KeyByHash(ctx context.Context, secretHash []byte) (sallyport.Key, error)
 	// TouchKey records a use, best effort.
@@ -60,6 +65,7 @@ type Service struct {
 
 	mu      sync.Mutex
 	touched map[sallyport.KeyID]time.Time // when this process last recorded a use of a key
+	seen    map[string]time.Time          // and a visit of a principal
 }
 
 // New returns a Service.
@@ -70,11 +76,8 @@ func New(cfg Config) *Service {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Service{cfg: cfg, touched: map[sallyport.KeyID]time.Time{}}
+	return &Service{cfg: cfg, touched: map[sallyport.KeyID]time.Time{}, seen: map[string]time.Time{}}
 }
-
-// now is the time that is stored: UTC and whole microseconds, which every database keeps.
-func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }
 
 // IssueRequest asks for a grant.
 type IssueRequest struct {
@@ -94,7 +97,9 @@ type IssueRequest struct {
 type KeyRequest struct {
 	Name string
 	// Scopes must all be the caller's own: a key mints only what its maker carries.
-	Scopes    []sallyport.Scope
+	Scopes []sallyport.Scope
+	// Roles give further scopes, those that each has when the key is used; the caller must carry all of them, too.
+	Roles     []sallyport.RoleName
 	Teams     []sallyport.TeamID // empty means the default team
 	ExpiresAt *time.Time
 }

@@ -15,6 +15,8 @@ import (
 
 // world is a service over a store, a trail and skills in memory. Steps is the order in which it wrote.
 type world struct {
+	access.Directory // a call to a method that is not below panics
+
 	mu      sync.Mutex
 	now     time.Time
 	steps   []string
@@ -182,7 +184,7 @@ func (w *world) Keys(_ context.Context, in sallyport.TenantID) ([]sallyport.Key,
 	return found, nil
 }
 
-func (w *world) RevokeKey(_ context.Context, in sallyport.TenantID, id sallyport.KeyID, at time.Time) (bool, error) {
+func (w *world) RevokeKey(_ context.Context, in sallyport.TenantID, id sallyport.KeyID, at time.Time, _ access.Keep) (bool, error) {
 	if err := w.step("revoke key"); err != nil {
 		return false, err
 	}
@@ -233,4 +235,18 @@ func refusedWith(tb testing.TB, err error, want sallyport.Code) string {
 		tb.Fatalf("code: got %q (%v), want %q", got, err, want)
 	}
 	return sallyport.Public(err).Message
+}
+
+// Standing is that of an open tenant which knows nothing of the principal.
+func (w *world) Standing(_ context.Context, in sallyport.TenantID, _ sallyport.PrincipalID) (sallyport.Standing, error) {
+	return sallyport.Standing{Tenant: sallyport.Tenant{ID: in}, Teams: []sallyport.TeamID{"default", "blue"}}, nil
+}
+
+func (w *world) SeeAccount(context.Context, sallyport.TenantID, sallyport.PrincipalID, time.Time) error {
+	return nil
+}
+
+func (w *world) Roster(ctx context.Context, in sallyport.TenantID) (access.Roster, error) {
+	keys, err := w.Keys(ctx, in)
+	return access.Roster{Keys: keys}, err
 }

@@ -33,12 +33,13 @@ type keyDetail struct {
 	Name        string                `json:"name"`
 	Prefix      string                `json:"prefix"`
 	Scopes      []sallyport.Scope     `json:"scopes"`
+	Roles       []sallyport.RoleName  `json:"roles,omitempty"`
 	Teams       []sallyport.TeamID    `json:"teams"`
 	ExpiresAt   *time.Time            `json:"expires_at,omitempty"`
 }
 
 func keyDetailOf(k sallyport.Key) keyDetail {
-	return keyDetail{k.ID, k.PrincipalID, k.Name, k.Prefix, k.Scopes, k.Teams, k.ExpiresAt}
+	return keyDetail{k.ID, k.PrincipalID, k.Name, k.Prefix, k.Scopes, k.Roles, k.Teams, k.ExpiresAt}
 }
 
 // CreateKey makes an API key of p's tenant and audits it before it is stored. Needs admin. The key can have only scopes and
@@ -51,7 +52,7 @@ func (s *Service) CreateKey(ctx context.Context, p sallyport.Principal, req KeyR
 	if err := checkKeyName(req.Name); err != nil {
 		return NewKey{}, err
 	}
-	scopes, err := mintScopes(p, req.Scopes)
+	scopes, roles, err := s.mint(ctx, p, req)
 	if err != nil {
 		return NewKey{}, err
 	}
@@ -70,7 +71,7 @@ func (s *Service) CreateKey(ctx context.Context, p sallyport.Principal, req KeyR
 	secret := newSecret()
 	key := sallyport.Key{
 		ID: sallyport.KeyID(id), TenantID: p.TenantID, PrincipalID: sallyport.PrincipalID("key:" + id), Name: req.Name,
-		Prefix: secret[:prefixLength], Scopes: scopes, Teams: teams, CreatedBy: p.ID, CreatedAt: now, ExpiresAt: expires,
+		Prefix: secret[:prefixLength], Scopes: scopes, Roles: roles, Teams: teams, CreatedBy: p.ID, CreatedAt: now, ExpiresAt: expires,
 	}
 	if err := s.record(ctx, p, now, sallyport.ActionKeyCreate, id, keyDetailOf(key)); err != nil {
 		return NewKey{}, err
@@ -91,23 +92,18 @@ func checkKeyName(name string) error {
 	return nil
 }
 
-// mintScopes returns the wanted scopes, each once and in the fixed order, when all of them are p's own.
-func mintScopes(p sallyport.Principal, wanted []sallyport.Scope) ([]sallyport.Scope, error) {
-	if len(wanted) == 0 {
-		return nil, sallyport.Errorf(opCreateKey, sallyport.CodeInvalidArgument,
-			"a key needs at least one scope of %s", joinScopes(sallyport.Scopes()))
+// mint returns the scopes and roles of a new key, when all of them are p's own. A key needs some scope.
+func (s *Service) mint(ctx context.Context, p sallyport.Principal, req KeyRequest) ([]sallyport.Scope, []sallyport.RoleName, error) {
+	if len(req.Scopes) == 0 && len(req.Roles) == 0 {
+		return nil, nil, sallyport.Errorf(opCreateKey, sallyport.CodeInvalidArgument,
+			"a key needs a role, or at least one scope of %s", joinScopes(sallyport.Scopes()))
 	}
-	for _, scope := range wanted {
-		if !scope.Valid() {
-			return nil, sallyport.Errorf(opCreateKey, sallyport.CodeInvalidArgument,
-				"%.40q is no scope; the scopes are %s", scope, joinScopes(sallyport.Scopes()))
-		}
-		if err := p.Require(opCreateKey, scope); err != nil {
-			return nil, sallyport.Errorf(opCreateKey, sallyport.CodeAccessDenied,
-				"a key can have only the scopes of its maker, and %s is not one of them", scope)
-		}
+	scopes, err := carried(opCreateKey, p, req.Scopes, "a key")
+	if err != nil {
+		return nil, nil, err
 	}
-	return slices.DeleteFunc(sallyport.Scopes(), func(scope sallyport.Scope) bool { return !slices.Contains(wanted, scope) }), nil
+	roles, err := s.carriedRoles(ctx, opCreateKey, p, req.Roles, "a key")
+	return scopes, roles, err
 }
 
 func joinScopes(scopes []sallyport.Scope) string {
@@ -141,29 +137,35 @@ func (s *Service) Keys(ctx context.Context, p sallyport.Principal) ([]sallyport.
 }
 
 // RevokeKey ends a key of p's tenant, from its next use on, and audits that before it is stored. Needs admin. An unknown key
-// and one that is revoked already are KEY_NOT_FOUND. The last key with admin can be revoked: the operator of the data folder
-// needs none.
+// and one that is revoked already are KEY_NOT_FOUND. LAST_ADMIN when no other administrator of the tenant lasts as long.
 func (s *Service) RevokeKey(ctx context.Context, p sallyport.Principal, id sallyport.KeyID) error {
 	if err := p.Require(opRevokeKey, sallyport.ScopeAdmin); err != nil {
 		return err
 	}
-	keys, err := s.cfg.Store.Keys(ctx, p.TenantID)
+	now := s.now()
+	roster, keep, err := s.guard(ctx, opRevokeKey, p.TenantID, now)
 	if err != nil {
 		return err
 	}
-	at := slices.IndexFunc(keys, func(k sallyport.Key) bool { return k.ID == id })
+	at := slices.IndexFunc(roster.Keys, func(k sallyport.Key) bool { return k.ID == id })
 	if at < 0 {
 		return &sallyport.Error{Op: opRevokeKey, Code: sallyport.CodeKeyNotFound}
 	}
 	alreadyRevoked := sallyport.Errorf(opRevokeKey, sallyport.CodeKeyNotFound, "the key is revoked already")
-	if keys[at].RevokedAt != nil {
+	key := roster.Keys[at]
+	if key.RevokedAt != nil {
 		return alreadyRevoked
 	}
-	now := s.now()
-	if err := s.record(ctx, p, now, sallyport.ActionKeyRevoke, string(id), keyDetailOf(keys[at])); err != nil {
+	after, ended := roster, key
+	ended.RevokedAt = &now
+	after.Keys = replaced(roster.Keys, at, ended)
+	if err := keep(after); err != nil {
 		return err
 	}
-	revoked, err := s.cfg.Store.RevokeKey(ctx, p.TenantID, id, now)
+	if err := s.record(ctx, p, now, sallyport.ActionKeyRevoke, string(id), keyDetailOf(key)); err != nil {
+		return err
+	}
+	revoked, err := s.cfg.Store.RevokeKey(ctx, p.TenantID, id, now, keep)
 	if err != nil {
 		s.cfg.Logger.ErrorContext(ctx, "a key's revocation was audited and then not stored", "key_id", string(id), "error", err)
 		return err
@@ -174,7 +176,8 @@ func (s *Service) RevokeKey(ctx context.Context, p sallyport.Principal, id sally
 	return nil
 }
 
-// Authenticate turns a key's secret into its principal; UNAUTHENTICATED for anything but an active key. A secret without
+// Authenticate turns a key's secret into its principal; UNAUTHENTICATED for anything but an active key of an open tenant and a principal that is not
+// disabled. A secret without
 // the shape or checksum of a key is refused without asking the store; a store that cannot answer is its own error, never a
 // wrong key.
 func (s *Service) Authenticate(ctx context.Context, secret string) (sallyport.Principal, error) {
@@ -197,10 +200,14 @@ func (s *Service) Authenticate(ctx context.Context, secret string) (sallyport.Pr
 	if !key.Active(now) || key.ID == "" || key.TenantID == "" || key.PrincipalID == "" {
 		return sallyport.Principal{}, refused
 	}
-	s.touch(ctx, key, now)
-	return sallyport.Principal{
+	p, err := s.admit(ctx, sallyport.Principal{
 		ID: key.PrincipalID, TenantID: key.TenantID, Teams: key.Teams, Scopes: key.Scopes, KeyID: key.ID,
-	}, nil
+	}, key.Roles)
+	if err != nil {
+		return sallyport.Principal{}, err
+	}
+	s.touch(ctx, key, now)
+	return p, nil
 }
 
 // touch records a use of key, at most once in touchInterval. It is best effort: a caller is not refused because the time of

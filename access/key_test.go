@@ -95,7 +95,7 @@ func TestCreateKeyRefuses(t *testing.T) {
 func TestKeysAreAuditedFirst(t *testing.T) {
 	t.Parallel()
 	w, service := newWorld()
-	req := access.KeyRequest{Name: "k", Scopes: []sallyport.Scope{sallyport.ScopeAdmin}}
+	req := access.KeyRequest{Name: "k", Scopes: []sallyport.Scope{sallyport.ScopeAuditRead}}
 	key := minted(t, service, req)
 
 	w.faults["append"] = errDisk
@@ -251,14 +251,13 @@ func TestLastUseIsRecordedOnceAMinute(t *testing.T) {
 func TestRevokeKey(t *testing.T) {
 	t.Parallel()
 	w, service := newWorld()
-	key := minted(t, service, access.KeyRequest{Name: "k", Scopes: []sallyport.Scope{sallyport.ScopeAdmin}})
+	key := minted(t, service, access.KeyRequest{Name: "k", Scopes: []sallyport.Scope{sallyport.ScopeAuditRead}})
 	refusedWith(t, service.RevokeKey(t.Context(), without(admin(), sallyport.ScopeAdmin), key.Key.ID), sallyport.CodeAccessDenied)
 	refusedWith(t, service.RevokeKey(t.Context(), admin(), "nope"), sallyport.CodeKeyNotFound)
 	rival := admin()
 	rival.TenantID = "rival"
 	refusedWith(t, service.RevokeKey(t.Context(), rival, key.Key.ID), sallyport.CodeKeyNotFound)
 
-	// The only key with admin: revoking it is allowed.
 	if err := service.RevokeKey(t.Context(), admin(), key.Key.ID); err != nil {
 		t.Fatal(err)
 	}

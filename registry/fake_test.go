@@ -157,7 +157,7 @@ func (m *memory) SaveRevision(_ context.Context, tenant sallyport.TenantID, save
 	return skill, revision, nil
 }
 
-func (m *memory) Publish(_ context.Context, tenant sallyport.TenantID, id sallyport.SkillID, revision sallyport.RevisionID, at time.Time) (sallyport.Skill, error) {
+func (m *memory) Publish(_ context.Context, tenant sallyport.TenantID, id sallyport.SkillID, revision sallyport.RevisionID, at time.Time, _ sallyport.PrincipalID) (sallyport.Skill, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i, stored := range m.revisions[id] {

@@ -45,7 +45,7 @@ func (s *Service) publishChecked(ctx context.Context, p sallyport.Principal, ref
 // publish moves the pointer and records it, unless that is on record already. It returns the skill and the revision as they are now.
 func (s *Service) publish(ctx context.Context, p sallyport.Principal, skill sallyport.Skill, revision sallyport.Revision, recorded bool) (sallyport.Skill, sallyport.Revision, error) {
 	at := s.now()
-	now, err := s.cfg.Store.Publish(ctx, p.TenantID, skill.ID, revision.ID, at)
+	now, err := s.cfg.Store.Publish(ctx, p.TenantID, skill.ID, revision.ID, at, p.ID)
 	if err != nil {
 		return skill, revision, err
 	}

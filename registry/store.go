@@ -30,8 +30,8 @@ type Store interface {
 	// REVISION_CONFLICT when the latest revision is not save.ExpectedLatest. It assigns the revision number, and
 	// publishes when save.Publish. Blobs are stored once by sha256.
 	SaveRevision(ctx context.Context, tenant sallyport.TenantID, save RevisionSave) (sallyport.Skill, sallyport.Revision, error)
-	// Publish points the skill at the revision and marks it published; REVISION_NOT_FOUND.
-	Publish(ctx context.Context, tenant sallyport.TenantID, skill sallyport.SkillID, id sallyport.RevisionID, at time.Time) (sallyport.Skill, error)
+	// Publish points the skill at the revision, marks it published and keeps by whom; REVISION_NOT_FOUND.
+	Publish(ctx context.Context, tenant sallyport.TenantID, skill sallyport.SkillID, id sallyport.RevisionID, at time.Time, by sallyport.PrincipalID) (sallyport.Skill, error)
 	// DeleteRevision removes a draft of the skill with its manifest, and content that nothing else holds; REVISION_NOT_FOUND.
 	// REVISION_CONFLICT, with a sentence that says which, when it is or ever was published, is the latest, or is named by a
 	// grant (by its id, or by its digest) or by an execution; revoked and expired grants name, too.

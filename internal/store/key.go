@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/access"
 )
 
 // touchInterval is how exactly the last use of a key is known. Writing every use would cost an fsync per request.
 const touchInterval = time.Minute
 
-const keyColumns = `tenant_id, id, principal_id, name, prefix, scopes, teams, created_by, created_at, expires_at, last_used_at, revoked_at`
+const keyColumns = `tenant_id, id, principal_id, name, prefix, scopes, teams, created_by, created_at, expires_at, last_used_at, revoked_at, roles`
 
 func scanKey(row scanner) (sallyport.Key, error) {
 	var (
@@ -21,7 +22,10 @@ func scanKey(row scanner) (sallyport.Key, error) {
 		expires, used, revoked sql.NullInt64
 	)
 	err := row.Scan(&key.TenantID, &key.ID, &key.PrincipalID, &key.Name, &key.Prefix, asJSON{&key.Scopes}, asJSON{&key.Teams},
-		&key.CreatedBy, &created, &expires, &used, &revoked)
+		&key.CreatedBy, &created, &expires, &used, &revoked, asJSON{&key.Roles})
+	if len(key.Roles) == 0 {
+		key.Roles = nil
+	}
 	key.CreatedAt, key.ExpiresAt, key.LastUsedAt, key.RevokedAt = timeOf(created), timeOrNil(expires), timeOrNil(used), timeOrNil(revoked)
 	return key, err
 }
@@ -29,7 +33,7 @@ func scanKey(row scanner) (sallyport.Key, error) {
 func keyNotFound(op string) error { return &sallyport.Error{Op: op, Code: sallyport.CodeKeyNotFound} }
 
 const insertKey = `INSERT INTO api_keys (` + keyColumns + `, secret_hash)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT DO NOTHING`
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT DO NOTHING`
 
 // AddKey implements access.Store.
 func (s *Store) AddKey(ctx context.Context, tenant sallyport.TenantID, key sallyport.Key, secretHash []byte) error {
@@ -39,7 +43,7 @@ func (s *Store) AddKey(ctx context.Context, tenant sallyport.TenantID, key sally
 	}
 	return s.write(ctx, op, func(ctx context.Context, tx *session) error {
 		added, err := tx.exec(ctx, insertKey, tenant, key.ID, key.PrincipalID, key.Name, key.Prefix, jsonText(key.Scopes), jsonText(key.Teams),
-			key.CreatedBy, micros(key.CreatedAt), microsOrNull(key.ExpiresAt), microsOrNull(key.LastUsedAt), microsOrNull(key.RevokedAt), secretHash)
+			key.CreatedBy, micros(key.CreatedAt), microsOrNull(key.ExpiresAt), microsOrNull(key.LastUsedAt), microsOrNull(key.RevokedAt), jsonText(orEmpty(key.Roles)), secretHash)
 		if err == nil && added == 0 {
 			err = defect(op, "the key id or secret is in use")
 		}
@@ -79,7 +83,7 @@ func (s *Store) key(ctx context.Context, op, query string, args ...any) (sallypo
 const revokeKey = `UPDATE api_keys SET revoked_at = ?3 WHERE tenant_id = ?1 AND id = ?2 AND revoked_at IS NULL`
 
 // RevokeKey implements access.Store.
-func (s *Store) RevokeKey(ctx context.Context, tenant sallyport.TenantID, id sallyport.KeyID, at time.Time) (bool, error) {
+func (s *Store) RevokeKey(ctx context.Context, tenant sallyport.TenantID, id sallyport.KeyID, at time.Time, keep access.Keep) (bool, error) {
 	const op = "store.revoke_key"
 	var revoked bool
 	err := s.write(ctx, op, func(ctx context.Context, tx *session) error {
@@ -91,6 +95,9 @@ func (s *Store) RevokeKey(ctx context.Context, tenant sallyport.TenantID, id sal
 		_, found, err := one(ctx, tx, scanKey, selectKey, tenant, id)
 		if err == nil && !found {
 			err = keyNotFound(op)
+		}
+		if err == nil && revoked {
+			err = kept(ctx, tx, tenant, keep)
 		}
 		return err
 	})

@@ -92,7 +92,7 @@ const (
 )
 
 // Publish implements registry.Store.
-func (s *Store) Publish(ctx context.Context, tenant sallyport.TenantID, skill sallyport.SkillID, id sallyport.RevisionID, at time.Time) (sallyport.Skill, error) {
+func (s *Store) Publish(ctx context.Context, tenant sallyport.TenantID, skill sallyport.SkillID, id sallyport.RevisionID, at time.Time, by sallyport.PrincipalID) (sallyport.Skill, error) {
 	const op = "store.publish"
 	var published sallyport.Skill
 	err := s.write(ctx, op, func(ctx context.Context, tx *session) error {
@@ -111,6 +111,9 @@ func (s *Store) Publish(ctx context.Context, tenant sallyport.TenantID, skill sa
 			return err
 		}
 		if _, err := tx.exec(ctx, pointPublished, tenant, skill, id, micros(at)); err != nil {
+			return err
+		}
+		if err := addPublication(ctx, tx, tenant, id, by, at); err != nil {
 			return err
 		}
 		published, _, err = one(ctx, tx, scanSkill, selectSkill, tenant, skill)

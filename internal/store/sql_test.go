@@ -23,6 +23,7 @@ var tenantless = map[string]string{
 	"selectTenants":       "lists the tenants themselves",
 	"selectSecretTenants": "one key encrypts the secrets of every tenant",
 	"deleteUnheldBlob":    "a blob goes only when no tenant holds it",
+	"selectAllTenants":    "lists the tenants themselves",
 }
 
 // sharedTables have no tenant, each with its reason.

@@ -53,7 +53,7 @@ func revokeKeyOnce(t *trial, b Backend) {
 	must(t, b.AddKey(t.Context(), tenant, want, secretHash("1")))
 	must(t, b.AddKey(t.Context(), tenant, key("2", 1), secretHash("2")))
 	for n, first := range []bool{true, false} {
-		revoked, err := b.RevokeKey(t.Context(), tenant, "1", day(5+n))
+		revoked, err := b.RevokeKey(t.Context(), tenant, "1", day(5+n), nil)
 		must(t, err)
 		same(t, "revoked", revoked, first)
 	}
@@ -64,7 +64,7 @@ func revokeKeyOnce(t *trial, b Backend) {
 	got, err = b.KeyByHash(t.Context(), secretHash("2"))
 	must(t, err)
 	same(t, "the other", got, key("2", 1))
-	_, err = b.RevokeKey(t.Context(), tenant, "none", day(5))
+	_, err = b.RevokeKey(t.Context(), tenant, "none", day(5), nil)
 	wantCode(t, err, sallyport.CodeKeyNotFound)
 }
 

@@ -39,7 +39,7 @@ func deleteDraft(t *trial, b Backend) {
 	_, err = b.ComponentContent(ctx, tenant, ids[1], "SKILL.md")
 	wantCode(t, err, sallyport.CodeComponentNotFound)
 	wantCode(t, b.DeleteRevision(ctx, tenant, skill.ID, ids[1]), sallyport.CodeRevisionNotFound)
-	_, err = b.Publish(ctx, tenant, skill.ID, ids[1], day(2))
+	_, err = b.Publish(ctx, tenant, skill.ID, ids[1], day(2), owner)
 	wantCode(t, err, sallyport.CodeRevisionNotFound)
 
 	// The others are whole, the numbers go on, and the same content can come again.
@@ -58,9 +58,9 @@ func deleteDraft(t *trial, b Backend) {
 func deleteRefuses(t *trial, b Backend) {
 	ctx := t.Context()
 	skill, ids := drafts(t, b, "alpha", 7)
-	_, err := b.Publish(ctx, tenant, skill.ID, ids[0], day(2))
+	_, err := b.Publish(ctx, tenant, skill.ID, ids[0], day(2), owner)
 	must(t, err)
-	_, err = b.Publish(ctx, tenant, skill.ID, ids[1], day(3))
+	_, err = b.Publish(ctx, tenant, skill.ID, ids[1], day(3), owner)
 	must(t, err)
 	named := grant("named", skill.ID, 1)
 	named.RevisionID = ids[2]
@@ -126,7 +126,7 @@ func deleteRace(t *trial, b Backend) {
 		skill, ids := drafts(t, b, numbered("race", i), 2)
 		var wg sync.WaitGroup
 		var published, deleted error
-		wg.Go(func() { _, published = b.Publish(t.Context(), tenant, skill.ID, ids[0], day(2)) })
+		wg.Go(func() { _, published = b.Publish(t.Context(), tenant, skill.ID, ids[0], day(2), owner) })
 		wg.Go(func() { deleted = b.DeleteRevision(t.Context(), tenant, skill.ID, ids[0]) })
 		wg.Wait()
 		after, err := b.Skill(t.Context(), tenant, skill.ID)

@@ -47,7 +47,7 @@ func skillNotFound(t *trial, b Backend) {
 	wantCode(t, err, sallyport.CodeSkillNotFound)
 	_, err = b.SetArchived(ctx, tenant, "none", pointer(day(1)))
 	wantCode(t, err, sallyport.CodeSkillNotFound)
-	_, err = b.Publish(ctx, tenant, "none", "none", day(1))
+	_, err = b.Publish(ctx, tenant, "none", "none", day(1), owner)
 	wantCode(t, err, sallyport.CodeSkillNotFound)
 	_, _, err = b.SaveRevision(ctx, tenant, next(t, sallyport.Skill{ID: "none", Slug: "none"}, "x", files("x")))
 	wantCode(t, err, sallyport.CodeSkillNotFound)
@@ -135,7 +135,7 @@ func publishAndRollBack(t *trial, b Backend) {
 		id sallyport.RevisionID
 		at int
 	}{{second.ID, 3}, {first.ID, 4}, {second.ID, 5}} {
-		published, err := b.Publish(ctx, tenant, skill.ID, want.id, day(want.at))
+		published, err := b.Publish(ctx, tenant, skill.ID, want.id, day(want.at), owner)
 		must(t, err)
 		same(t, "pointer", published.PublishedRevisionID, want.id)
 		same(t, "latest", published.LatestRevisionID, second.ID)
@@ -158,9 +158,9 @@ func publishAndRollBack(t *trial, b Backend) {
 	same(t, "state", revisions[1].State, sallyport.RevisionPublished)
 
 	neighbour, foreign := save(t, b, create(t, "beta"))
-	_, err = b.Publish(ctx, tenant, skill.ID, foreign.ID, day(6))
+	_, err = b.Publish(ctx, tenant, skill.ID, foreign.ID, day(6), owner)
 	wantCode(t, err, sallyport.CodeRevisionNotFound)
-	_, err = b.Publish(ctx, tenant, skill.ID, "none", day(6))
+	_, err = b.Publish(ctx, tenant, skill.ID, "none", day(6), owner)
 	wantCode(t, err, sallyport.CodeRevisionNotFound)
 	after, err := b.Skill(ctx, tenant, skill.ID)
 	must(t, err)

@@ -47,6 +47,7 @@ func Run(t *testing.T, factory func(testing.TB) Backend) {
 		{"Grant", grantTests()},
 		{"Key", keyTests()},
 		{"Secret", secretTests()},
+		{"Directory", directoryTests()},
 		{"Execution", executionTests()},
 		{"Once", onceTests()},
 		{"Audit", auditTests()},
