@@ -144,6 +144,7 @@ func checkPolicy(policy sallyport.Policy) error {
 		"limits.timeout_ms": int64(l.Timeout), "limits.memory_bytes": l.MemoryBytes, "limits.processes": l.Processes,
 		"limits.cpu_millis": l.CPUMillis, "limits.scratch_bytes": l.ScratchBytes, "limits.output_bytes": l.OutputBytes,
 		"limits.artifact_bytes": l.ArtifactBytes, "limits.artifact_files": l.ArtifactFiles,
+		"limits.cpu_time_ms": int64(l.CPUTime),
 	} {
 		if value < 0 {
 			return invalid("%s is negative; leave it out for no bound of the tenant's own", name)

@@ -80,6 +80,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// FullLimits returns l with the default in every unset field: what an installation with these limits allows.
+func FullLimits(l sallyport.Limits) sallyport.Limits { return fill(l) }
+
 // fill sets every unset field from the defaults: an executor must never see an unlimited run.
 func fill(l sallyport.Limits) sallyport.Limits {
 	d := sallyport.DefaultLimits()

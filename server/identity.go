@@ -1,22 +1,37 @@
 package server
 
 import (
+	"context"
 	"slices"
 
 	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/access"
 	"github.com/sallyport-dev/sallyport/internal/auth"
 	"github.com/sallyport-dev/sallyport/internal/httpapi"
+	"github.com/sallyport-dev/sallyport/run"
 )
 
 // Issuer is an authorization server whose access tokens are accepted beside API keys, and what its claims mean.
 type Issuer = auth.Issuer
 
 // identity checks the tokens of the configured issuers; nil when there is none.
-func (c Config) identity() (*auth.Tokens, error) {
+func (c Config) identity(ensure func(ctx context.Context, tenant sallyport.TenantID, by string) error) (*auth.Tokens, error) {
 	if len(c.OIDC) == 0 {
 		return nil, nil //nolint:nilnil // no issuer is not an error
 	}
-	return auth.NewTokens(auth.TokensConfig{Issuers: c.OIDC, Audiences: c.audiences(), Now: c.Now})
+	return auth.NewTokens(auth.TokensConfig{Issuers: c.OIDC, Audiences: c.audiences(), EnsureTenant: ensure, Now: c.Now})
+}
+
+// installation is what every tenant's policy can only narrow.
+func (c Config) installation() access.Installation {
+	i := access.Installation{
+		ScriptsEnabled: c.ScriptsEnabled, RequiredLayers: c.RequiredLayers, Limits: run.FullLimits(c.Limits),
+		TenantQuota: sallyport.Quota(c.Quotas.Tenant), PrincipalQuota: sallyport.Quota(c.Quotas.Principal),
+	}
+	for _, row := range c.Interpreters {
+		i.Interpreters = append(i.Interpreters, row.Extension)
+	}
+	return i
 }
 
 // audiences are the names of this server in tokens of issuers that configure none: the public URL, as clients write it with and

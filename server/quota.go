@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/sallyport-dev/sallyport"
-	"github.com/sallyport-dev/sallyport/internal/auth"
 	"github.com/sallyport-dev/sallyport/internal/bucket"
+	"github.com/sallyport-dev/sallyport/internal/httpapi"
 	"github.com/sallyport-dev/sallyport/run"
 )
 
@@ -60,9 +60,9 @@ func (q Quotas) fields() map[string]int64 {
 	return all
 }
 
-// limiter counts the requests of those whom an Authenticator let in. It is safe for concurrent use.
+// limiter counts the requests of those whom another Authenticator let in. It is safe for concurrent use.
 type limiter struct {
-	who    *auth.Authenticator
+	who    httpapi.Authenticator
 	quotas Quotas
 
 	mu        sync.Mutex // guards what follows
@@ -70,7 +70,7 @@ type limiter struct {
 	principal *bucket.Set
 }
 
-func newLimiter(who *auth.Authenticator, quotas Quotas) *limiter {
+func newLimiter(who httpapi.Authenticator, quotas Quotas) *limiter {
 	perSecond := func(q Quota) *bucket.Set {
 		return bucket.NewSet(bucket.Rate{Amount: float64(q.RequestsPerSecond), Per: time.Second})
 	}

@@ -108,7 +108,9 @@ func (s *Server) services() error {
 		Store: s.store, Trail: s.audit, MaxScriptBytes: cfg.MaxScriptBytes, Logger: cfg.Logger, Now: cfg.Now,
 		PublishRequiresClean: cfg.PublishRequiresClean, FindingExclusions: cfg.FindingExclusions, Fetcher: s.fetcher(),
 	})
-	s.access = access.New(access.Config{Store: s.store, Trail: s.audit, Skills: s.registry, Logger: cfg.Logger, Now: cfg.Now})
+	s.access = access.New(access.Config{
+		Store: s.store, Trail: s.audit, Skills: s.registry, Installation: cfg.installation(), Logger: cfg.Logger, Now: cfg.Now,
+	})
 	s.secrets = secret.New(secret.Config{Store: s.store, Trail: s.audit, Keys: s.secretKeys(), Logger: cfg.Logger, Now: cfg.Now})
 	standard := gate.Standard(gate.Deps{
 		Enabled:          func(sallyport.TenantID) bool { return cfg.ScriptsEnabled },
@@ -124,7 +126,7 @@ func (s *Server) services() error {
 		Now:              cfg.Now,
 	})
 	s.runs = run.New(run.Config{
-		Skills: s.registry, Grants: s.store, Ledger: s.store, Secrets: s.secrets, ShowSecrets: cfg.ShowSecrets, Gates: slices.Concat(standard, cfg.Gates), Executor: cfg.Executor,
+		Skills: s.registry, Grants: s.store, Ledger: s.store, Policies: s.access, Secrets: s.secrets, ShowSecrets: cfg.ShowSecrets, Gates: slices.Concat(standard, cfg.Gates), Executor: cfg.Executor,
 		Limits: cfg.Limits, MaxTimeout: cfg.MaxTimeout, Grace: cfg.Grace, SlotsTotal: cfg.SlotsTotal,
 		SlotsPerTenant: cfg.SlotsPerTenant, QueueLength: cfg.QueueLength, QueueWait: cfg.QueueWait, Quotas: cfg.Quotas.run(),
 		Mask: audit.Mask, Observer: s.telemetry, Logger: cfg.Logger, Now: cfg.Now,
@@ -144,7 +146,7 @@ func (s *Server) fetcher() *registry.Fetcher {
 
 // surfaces builds the two handlers: one for the network, one for the data folder's own operator.
 func (s *Server) surfaces() error {
-	tokens, err := s.cfg.identity()
+	tokens, err := s.cfg.identity(s.access.EnsureTenant)
 	if err != nil {
 		return err
 	}
@@ -160,18 +162,18 @@ func (s *Server) surfaces() error {
 	operator := Operator()
 	local := who
 	local.Fixed = &operator
-	s.local = s.handler(auth.New(local))
+	s.local = s.handler(admission{who: auth.New(local), access: s.access, local: true})
 	if s.cfg.LoopbackPrincipal {
 		p := Loopback()
 		who.Loopback = &p
 	}
-	s.network = s.handler(newLimiter(auth.New(who), s.cfg.Quotas))
+	s.network = s.handler(newLimiter(admission{who: auth.New(who), access: s.access}, s.cfg.Quotas))
 	return nil
 }
 
 func (s *Server) handler(authenticator httpapi.Authenticator) http.Handler {
 	return newBodies(cmp.Or(s.cfg.MaxBodyBytes, sallyport.DefaultBodyBytes)).bound(httpapi.New(httpapi.Config{
-		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Audit: s.audit, Secrets: s.secrets, Runs: s.runs, Ready: s.ready,
+		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Directory: s.access, Audit: s.audit, Secrets: s.secrets, Runs: s.runs, Ready: s.ready,
 		Resource: s.cfg.resource(), Metrics: s.telemetry.Handler(), MCP: s.mcp.Handler(authenticator.Principal), MaxBodyBytes: s.cfg.MaxBodyBytes,
 		MaxImportBytes: s.cfg.MaxImportBytes, SpoolDir: filepath.Join(s.cfg.DataDir, spoolFolder),
 		Logger: s.cfg.Logger, Now: s.cfg.Now, Version: s.cfg.Version,
@@ -192,7 +194,8 @@ func (s *Server) ready(ctx context.Context) error {
 // Handler serves the network: /v1, /mcp, /metrics, health. Callers need a key unless Config.LoopbackPrincipal.
 func (s *Server) Handler() http.Handler { return s.network }
 
-// LocalHandler serves the same to the data folder's own operator, who carries every scope of the default tenant. It must
+// LocalHandler serves the same to the data folder's own operator, who carries every scope of the default tenant, or of the one that
+// [TenantHeader] names, and makes tenants. It must
 // only ever be reached in process or through the folder's 0600 socket.
 func (s *Server) LocalHandler() http.Handler { return s.local }
 
@@ -256,11 +259,11 @@ func (s *Server) Secrets() *secret.Service { return s.secrets }
 // Runs carries out scripts.
 func (s *Server) Runs() *run.Service { return s.runs }
 
-// Operator is the principal of LocalHandler: it carries every scope of the default tenant.
+// Operator is the principal of LocalHandler: it carries every scope of the default tenant and looks after tenants.
 func Operator() sallyport.Principal {
 	return sallyport.Principal{
 		ID: "operator", TenantID: sallyport.DefaultTenant,
-		Teams: []sallyport.TeamID{sallyport.DefaultTeam}, Scopes: sallyport.Scopes(),
+		Teams: []sallyport.TeamID{sallyport.DefaultTeam}, Scopes: sallyport.Scopes(), Operator: true,
 	}
 }
 

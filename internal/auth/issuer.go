@@ -34,6 +34,9 @@ type Issuer struct {
 	// Tenants does not map is refused. A dot in the name of this and the following claims leads into an object.
 	TenantClaim string
 	Tenants     map[string]sallyport.TenantID
+	// CreateTenants makes a tenant that Tenant or Tenants names when its first caller comes; else a caller of a tenant that is not
+	// there is refused.
+	CreateTenants bool
 	// TeamsClaim names the claim that lists the caller's teams; empty means the default team only.
 	TeamsClaim string
 	// Scopes are what the scope or scp claim can give; empty means memory:read and memory:write.

@@ -20,6 +20,8 @@ type TokensConfig struct {
 	Issuers []Issuer
 	// Audiences are the server's own names, for issuers that name none.
 	Audiences []string
+	// EnsureTenant makes the tenant unless it is there, for issuers with CreateTenants; by names the issuer. Nil makes none.
+	EnsureTenant func(ctx context.Context, tenant sallyport.TenantID, by string) error
 	// Now is nil for time.Now.
 	Now func() time.Time
 }
@@ -28,6 +30,7 @@ type TokensConfig struct {
 // when a token first needs them.
 type Tokens struct {
 	issuers []*trusted
+	ensure  func(ctx context.Context, tenant sallyport.TenantID, by string) error
 	now     func() time.Time
 }
 
@@ -44,7 +47,7 @@ func NewTokens(cfg TokensConfig) (*Tokens, error) {
 	if problems := CheckIssuers(cfg.Issuers, len(cfg.Audiences) > 0); len(problems) > 0 {
 		return nil, sallyport.Errorf("auth.tokens", sallyport.CodeInvalidArgument, "%s", strings.Join(problems, "; "))
 	}
-	t := &Tokens{now: cfg.Now}
+	t := &Tokens{ensure: cfg.EnsureTenant, now: cfg.Now}
 	if t.now == nil {
 		t.now = time.Now
 	}
@@ -88,7 +91,14 @@ func (t *Tokens) Authenticate(ctx context.Context, token string) (sallyport.Prin
 	if err := issuer.current(claims, t.now()); err != nil {
 		return sallyport.Principal{}, err
 	}
-	return issuer.principal(claims)
+	p, err := issuer.principal(claims)
+	if err == nil && issuer.CreateTenants && t.ensure != nil {
+		err = t.ensure(ctx, p.TenantID, "oidc:"+issuer.Name)
+	}
+	if err != nil {
+		return sallyport.Principal{}, err
+	}
+	return p, nil
 }
 
 func (t *Tokens) issuer(c claims) *trusted {

@@ -62,6 +62,6 @@ func (c *mcpCommand) serve(ctx context.Context, a *app, t *target, logger *slog.
 // agent is the operator as far as an agent may be it: it can use and write skills and run what was granted, and cannot grant.
 func agent() sallyport.Principal {
 	p := server.Operator()
-	p.Scopes = server.Loopback().Scopes
+	p.Scopes, p.Operator = server.Loopback().Scopes, false
 	return p
 }

@@ -87,6 +87,16 @@ func issuerMember(i *server.Issuer, name string, value *yaml.Node) error {
 			i.Tenants[from] = sallyport.TenantID(to)
 		}
 		return err
+	case "unknown_tenant":
+		var text string
+		if err := scalar(&text, value); err != nil {
+			return err
+		}
+		if text != "refuse" && text != "create" {
+			return errors.New("want refuse or create")
+		}
+		i.CreateTenants = text == "create"
+		return nil
 	case "teams_claim":
 		return scalar(&i.TeamsClaim, value)
 	case "scopes":

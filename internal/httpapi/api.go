@@ -25,6 +25,7 @@ type Config struct {
 	// Catalogue serves the discovery of skills under /.well-known.
 	Catalogue Catalogue
 	Access    Access
+	Directory Directory
 	Audit     Audit
 	Secrets   Secrets
 	Runs      Runs

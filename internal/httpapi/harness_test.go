@@ -134,7 +134,7 @@ var document = sync.OnceValues(func() (validator.Validator, error) {
 	v, errs := validator.NewValidator(doc, config.WithoutSecurityValidation(), config.WithStrictMode(),
 		// Strict mode reports what the document does not declare; these are open on purpose.
 		config.WithStrictIgnorePaths("$.body.**.frontmatter.**", "$.body.**.details.**", "$.body.**.detail.**", "$.body.input_args.**",
-			"$.body.**.output_data.**", "$.body.**.input_schema.**", "$.body.**.argv.**", "$.body.**.old_value.**", "$.body.**.new_value.**", "$.headers.**"))
+			"$.body.**.output_data.**", "$.body.**.input_schema.**", "$.body.**.argv.**", "$.body.**.old_value.**", "$.body.**.new_value.**", "$.body.**.runtimes.**", "$.headers.**"))
 	if len(errs) > 0 {
 		return nil, errs[0]
 	}

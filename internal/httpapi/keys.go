@@ -29,6 +29,7 @@ func listKeys(c *call, p sallyport.Principal) (answer, error) {
 type keyBody struct {
 	Name      string    `json:"name"`
 	Scopes    []string  `json:"scopes"`
+	Roles     []*string `json:"roles"`
 	Teams     []*string `json:"teams"`
 	ExpiresAt *string   `json:"expires_at"`
 }
@@ -46,6 +47,13 @@ func createKey(c *call, p sallyport.Principal) (answer, error) {
 			return answer{}, invalid("/scopes/%d is none of %v", i, sallyport.Scopes())
 		}
 		req.Scopes = append(req.Scopes, scope)
+	}
+	roles, err := texts("/roles", body.Roles)
+	if err != nil {
+		return answer{}, err
+	}
+	for _, role := range roles {
+		req.Roles = append(req.Roles, sallyport.RoleName(role))
 	}
 	teams, err := texts("/teams", body.Teams)
 	if err != nil {

@@ -80,6 +80,6 @@ func sampleKey() sallyport.Key {
 	t := now()
 	return sallyport.Key{
 		ID: "k-1", TenantID: "acme", PrincipalID: "ci", Name: "ci", Prefix: "spk_abc", Scopes: []sallyport.Scope{sallyport.ScopeMemoryRead},
-		Teams: []sallyport.TeamID{"default"}, CreatedBy: "alice", CreatedAt: t, ExpiresAt: &t, LastUsedAt: &t, RevokedAt: &t,
+		Roles: []sallyport.RoleName{"reader"}, Teams: []sallyport.TeamID{"default"}, CreatedBy: "alice", CreatedAt: t, ExpiresAt: &t, LastUsedAt: &t, RevokedAt: &t,
 	}
 }

@@ -56,6 +56,30 @@ type Secrets interface {
 	RotateKey(ctx context.Context, p sallyport.Principal) (secret.Rotation, error)
 }
 
+// Directory keeps tenants, teams, roles, principals and policies; access.Service provides it and checks who may what.
+type Directory interface {
+	Tenants(ctx context.Context, p sallyport.Principal) ([]sallyport.Tenant, error)
+	Tenant(ctx context.Context, p sallyport.Principal, id sallyport.TenantID) (sallyport.Tenant, error)
+	CreateTenant(ctx context.Context, p sallyport.Principal, id sallyport.TenantID, name string) (sallyport.Tenant, error)
+	DisableTenant(ctx context.Context, p sallyport.Principal, id sallyport.TenantID, disable bool) (sallyport.Tenant, error)
+	Teams(ctx context.Context, p sallyport.Principal) ([]sallyport.Team, error)
+	Team(ctx context.Context, p sallyport.Principal, id sallyport.TeamID) (sallyport.Team, error)
+	CreateTeam(ctx context.Context, p sallyport.Principal, id sallyport.TeamID, name string) (sallyport.Team, error)
+	RemoveTeam(ctx context.Context, p sallyport.Principal, id sallyport.TeamID) error
+	Members(ctx context.Context, p sallyport.Principal, team sallyport.TeamID) ([]sallyport.Member, error)
+	AddMember(ctx context.Context, p sallyport.Principal, team sallyport.TeamID, principal sallyport.PrincipalID) (sallyport.Member, error)
+	RemoveMember(ctx context.Context, p sallyport.Principal, team sallyport.TeamID, principal sallyport.PrincipalID) error
+	Roles(ctx context.Context, p sallyport.Principal) ([]sallyport.Role, error)
+	Role(ctx context.Context, p sallyport.Principal, name sallyport.RoleName) (sallyport.Role, error)
+	SetRole(ctx context.Context, p sallyport.Principal, role sallyport.Role) (sallyport.Role, error)
+	RemoveRole(ctx context.Context, p sallyport.Principal, name sallyport.RoleName) error
+	Accounts(ctx context.Context, p sallyport.Principal) ([]sallyport.Account, error)
+	Account(ctx context.Context, p sallyport.Principal, id sallyport.PrincipalID) (sallyport.Account, error)
+	SetAccount(ctx context.Context, p sallyport.Principal, id sallyport.PrincipalID, req access.AccountRequest) (sallyport.Account, error)
+	ShowPolicy(ctx context.Context, p sallyport.Principal) (access.PolicyView, error)
+	SetPolicy(ctx context.Context, p sallyport.Principal, expected int64, policy sallyport.Policy) (access.PolicyView, error)
+}
+
 // Audit reads the trail; audit.Service provides it and checks every scope.
 type Audit interface {
 	List(ctx context.Context, p sallyport.Principal, filter audit.Filter) ([]sallyport.Entry, error)
