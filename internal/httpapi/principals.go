@@ -86,7 +86,9 @@ func listPrincipals(c *call, p sallyport.Principal) (answer, error) {
 	return ok(data), nil
 }
 
-func (c *call) principal() sallyport.PrincipalID { return sallyport.PrincipalID(c.r.PathValue("principal")) }
+func (c *call) principal() sallyport.PrincipalID {
+	return sallyport.PrincipalID(c.r.PathValue("principal"))
+}
 
 func showPrincipal(c *call, p sallyport.Principal) (answer, error) {
 	account, err := c.api.cfg.Directory.Account(c.ctx(), p, c.principal())
