@@ -19,6 +19,10 @@ const (
 	ActionSkillPublish   Action = "skill.publish"
 	ActionSkillArchive   Action = "skill.archive"
 	ActionRevisionDelete Action = "revision.delete"
+	ActionSkillDelete    Action = "skill.delete" // archived until it is purged
+	ActionSkillPurge     Action = "skill.purge"
+	ActionBackupCreate   Action = "backup.create" // written before the copy is made
+	ActionRecordsPurge   Action = "records.purge" // written before the first row goes
 	ActionSkillRestore   Action = "skill.restore"
 	ActionKeyCreate      Action = "key.create"
 	ActionKeyRevoke      Action = "key.revoke"

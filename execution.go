@@ -100,4 +100,6 @@ type Artifact struct {
 	MediaType string `json:"media_type"`
 	// URI is relative to the server: /v1/executions/{id}/artifacts/{path}.
 	URI string `json:"uri"`
+	// ExpiredAt is when its content was removed; nil while it can be fetched.
+	ExpiredAt *time.Time `json:"expired_at,omitempty"`
 }

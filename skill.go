@@ -17,8 +17,10 @@ type Skill struct {
 	PublishedRevisionID RevisionID `json:"published_revision_id,omitempty"`
 	LatestRevisionID    RevisionID `json:"latest_revision_id,omitempty"`
 	ArchivedAt          *time.Time `json:"archived_at,omitempty"`
-	CreatedAt           time.Time  `json:"created_at"`
-	UpdatedAt           time.Time  `json:"updated_at"`
+	// DeletedAt is set for an archived skill that waits to be purged.
+	DeletedAt *time.Time `json:"deleted_at,omitempty"`
+	CreatedAt time.Time  `json:"created_at"`
+	UpdatedAt time.Time  `json:"updated_at"`
 }
 
 // Archived reports whether the skill is archived; an archived skill is listed on request only and

@@ -26,6 +26,8 @@ var (
 // Config is what a Service needs. Store is required.
 type Config struct {
 	Store Store
+	// Calls keeps the records of tool calls; nil has none.
+	Calls CallStore
 	// Key signs checkpoints; nil makes none.
 	Key ed25519.PrivateKey
 	// CheckpointLog receives every checkpoint as one JSON line outside the database; nil means none.

@@ -112,12 +112,17 @@ func (f *fakeAccess) RevokeKey(_ context.Context, _ sallyport.Principal, id sall
 }
 
 type fakeAudit struct {
+	calls  func(audit.CallFilter) ([]audit.ToolCall, error)
 	list   func(audit.Filter) ([]sallyport.Entry, error)
 	verify func([]audit.Checkpoint) (audit.Verdict, error)
 }
 
 func (f *fakeAudit) List(_ context.Context, _ sallyport.Principal, filter audit.Filter) ([]sallyport.Entry, error) {
 	return f.list(filter)
+}
+
+func (f *fakeAudit) ToolCalls(_ context.Context, _ sallyport.Principal, filter audit.CallFilter) ([]audit.ToolCall, error) {
+	return f.calls(filter)
 }
 
 func (f *fakeAudit) Verify(_ context.Context, _ sallyport.Principal, outside []audit.Checkpoint) (audit.Verdict, error) {

@@ -20,6 +20,7 @@ type memory struct {
 	skills    map[sallyport.SkillID]sallyport.Skill
 	revisions map[sallyport.SkillID][]sallyport.Revision // oldest first, with content
 	saves     int
+	purged    []sallyport.Entry // entries of purges
 	failSave  error
 	beforeCAS func() // runs outside the lock, before a save compares
 }
@@ -279,4 +280,35 @@ func wantCode(tb testing.TB, err error, code sallyport.Code) {
 	if got := sallyport.CodeOf(err); got != code {
 		tb.Errorf("error %v has the code %q, want %q", err, got, code)
 	}
+}
+
+func (m *memory) SetDeleted(_ context.Context, _ sallyport.TenantID, id sallyport.SkillID, at time.Time) (sallyport.Skill, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	skill := m.skills[id]
+	skill.ArchivedAt, skill.DeletedAt = &at, &at
+	m.skills[id] = skill
+	return skill, nil
+}
+
+// PurgeSkill removes an archived skill whole: nothing names anything in memory.
+func (m *memory) PurgeSkill(_ context.Context, tenant sallyport.TenantID, id sallyport.SkillID, purge registry.SkillPurge) (registry.PurgeReport, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	skill, found := m.skills[id]
+	if !found || skill.TenantID != tenant {
+		return registry.PurgeReport{}, &sallyport.Error{Op: "memory", Code: sallyport.CodeSkillNotFound}
+	}
+	if !skill.Archived() || !purge.DeletedBefore.IsZero() && (skill.DeletedAt == nil || !skill.DeletedAt.Before(purge.DeletedBefore)) {
+		return registry.PurgeReport{}, &sallyport.Error{Op: "memory", Code: sallyport.CodeRevisionConflict}
+	}
+	report := registry.PurgeReport{Skill: skill, SkillRemoved: true, DryRun: purge.DryRun}
+	entry, err := purge.Entry(report)
+	if err != nil || purge.DryRun {
+		return report, err
+	}
+	m.purged = append(m.purged, entry)
+	delete(m.skills, id)
+	delete(m.revisions, id)
+	return report, nil
 }

@@ -38,6 +38,14 @@ type Store interface {
 	DeleteRevision(ctx context.Context, tenant sallyport.TenantID, skill sallyport.SkillID, id sallyport.RevisionID) error
 	// SetArchived archives (at non-nil) or restores; SKILL_NOT_FOUND.
 	SetArchived(ctx context.Context, tenant sallyport.TenantID, id sallyport.SkillID, at *time.Time) (sallyport.Skill, error)
+	// SetDeleted marks a skill for its purge and archives it unless it is; SetArchived with nil undoes both. SKILL_NOT_FOUND.
+	SetDeleted(ctx context.Context, tenant sallyport.TenantID, id sallyport.SkillID, at time.Time) (sallyport.Skill, error)
+	// PurgeSkill removes every revision of an archived skill that neither a grant (by id or digest, revoked and expired ones too) nor
+	// an execution names, content that nothing else holds, and the skill when no grant and no execution names it, in one transaction
+	// with the entry that purge.Entry makes. What is published or latest and goes is not pointed at any more: the newest
+	// revision that is left is the latest. SKILL_NOT_FOUND; REVISION_CONFLICT when the skill is not archived, or not deleted before
+	// purge.DeletedBefore. With DryRun nothing changes and no entry is written.
+	PurgeSkill(ctx context.Context, tenant sallyport.TenantID, id sallyport.SkillID, purge SkillPurge) (PurgeReport, error)
 }
 
 // SkillFilter selects skills a principal can see: its personal ones and those of its teams.

@@ -116,7 +116,8 @@ func (s *Service) begin(ctx context.Context, candidate *sallyport.Candidate, req
 		return sallyport.Execution{}, errTaken
 	}
 	if err != nil {
-		if sallyport.CodeOf(err) == sallyport.CodeCanceled {
+		switch sallyport.CodeOf(err) {
+		case sallyport.CodeCanceled, sallyport.CodeRevisionNotFound: // the latter: it was removed a moment ago
 			return sallyport.Execution{}, err
 		}
 		return sallyport.Execution{}, &sallyport.Error{Op: "run.begin", Code: sallyport.CodeAuditUnavailable, Err: err}

@@ -20,7 +20,7 @@ func (s *Service) opening(id sallyport.ExecutionID, c *sallyport.Candidate, req 
 		SkillID: c.Skill.ID, Slug: c.Skill.Slug, RevisionID: c.Revision.ID, RevisionDigest: c.Digest,
 		ScriptPath: c.Script.Path, Runtime: c.Interpreter.Runtime, Status: sallyport.StatusQueued,
 		Artifacts: []sallyport.Artifact{}, Isolation: sallyport.Isolation{Executor: s.kind(), Layers: []sallyport.Layer{}, RuntimeDigest: c.Interpreter.Digest},
-		Limits: c.Limits, GrantID: c.Grant.ID, TraceID: traceID(req.TraceParent), CreatedAt: s.cfg.Now().UTC(),
+		Limits: c.Limits, GrantID: c.Grant.ID, TraceID: TraceID(req.TraceParent), CreatedAt: s.cfg.Now().UTC(),
 	}
 }
 
@@ -68,7 +68,7 @@ func (s *Service) runEntry(e sallyport.Execution, c *sallyport.Candidate) sallyp
 		"skill_id": e.SkillID, "revision_id": e.RevisionID, "digest": e.RevisionDigest, "script": e.ScriptPath,
 		"runtime": e.Runtime, "grant_id": e.GrantID, "executor": e.Isolation.Executor, "limits": e.Limits,
 		// As text: the canonical form of an entry would round large numbers, and refuse those beyond a double.
-		"input_args": string(s.cfg.Mask(c.Args)), "argv": s.maskArgv(c.Argv), "files": files, "trace_id": e.TraceID,
+		"input_args": string(s.cfg.Mask(c.Args)), "argv": MaskArgv(s.cfg.Mask, c.Argv), "files": files, "trace_id": e.TraceID,
 	}
 	if e.Isolation.RuntimeDigest != "" {
 		detail["runtime_digest"] = e.Isolation.RuntimeDigest
@@ -113,13 +113,13 @@ func (s *Service) entry(action sallyport.Action, actor sallyport.PrincipalID, en
 	return sallyport.Entry{At: s.cfg.Now().UTC(), Actor: actor, Action: action, Entity: entity, ExecutionID: id, Detail: raw}
 }
 
-// maskArgv hides the values of arguments whose names look secret: --token=x and --token x.
-func (s *Service) maskArgv(argv []string) []string {
+// MaskArgv hides the values of arguments whose names look secret to mask: --token=x and --token x.
+func MaskArgv(mask func(json.RawMessage) json.RawMessage, argv []string) []string {
 	masked := make([]string, 0, len(argv))
 	hide := false
 	for _, arg := range argv {
 		name, _, assigned := strings.Cut(arg, "=")
-		secret := strings.HasPrefix(arg, "-") && s.looksSecret(strings.TrimLeft(name, "-"))
+		secret := strings.HasPrefix(arg, "-") && looksSecret(mask, strings.TrimLeft(name, "-"))
 		switch {
 		case hide:
 			masked = append(masked, "***")
@@ -134,9 +134,9 @@ func (s *Service) maskArgv(argv []string) []string {
 }
 
 // looksSecret asks the one masker whether it would hide a member of this name.
-func (s *Service) looksSecret(name string) bool {
+func looksSecret(mask func(json.RawMessage) json.RawMessage, name string) bool {
 	probe, err := json.Marshal(map[string]string{name: "x"})
-	return err != nil || string(s.cfg.Mask(probe)) != string(probe)
+	return err != nil || string(mask(probe)) != string(probe)
 }
 
 // refuse records a no before anything began: script.denied for a gate's refusal and for ACCESS_DENIED, a counter for all. The run is
@@ -264,8 +264,8 @@ func public(code sallyport.Code) sallyport.Code {
 	}
 }
 
-// traceID returns the trace id of a W3C traceparent, empty when it is malformed.
-func traceID(traceParent string) string {
+// TraceID returns the trace id of a W3C traceparent, empty when it is malformed.
+func TraceID(traceParent string) string {
 	parts := strings.Split(traceParent, "-")
 	if len(parts) < 4 || len(parts[0]) != 2 || len(parts[1]) != 32 || strings.Trim(parts[1], "0123456789abcdef") != "" ||
 		strings.Trim(parts[1], "0") == "" {

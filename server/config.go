@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/records"
 	"github.com/sallyport-dev/sallyport/registry"
 	"github.com/sallyport-dev/sallyport/secret"
 )
@@ -49,6 +50,8 @@ type Config struct {
 	QueueWait   time.Duration
 	// Quotas bound use over time; the zero value bounds nothing.
 	Quotas Quotas
+	// Retention says how long records are kept; nil means records.DefaultPolicy.
+	Retention *records.Policy
 	// PublishRequiresClean refuses to publish revisions with findings, unless a reviewer overrides it with a reason.
 	PublishRequiresClean bool
 	// FindingExclusions are path patterns whose findings are set aside and counted: paths, patterns such as tests/*.py, or
@@ -100,6 +103,13 @@ func (c Config) withDefaults() Config {
 		c.Now = time.Now
 	}
 	return c
+}
+
+func (c Config) retention() records.Policy {
+	if c.Retention == nil {
+		return records.DefaultPolicy()
+	}
+	return *c.Retention
 }
 
 // validate returns every contradiction, joined into one INVALID_ARGUMENT.

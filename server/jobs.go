@@ -22,7 +22,9 @@ type job struct {
 
 // jobs is the one list.
 func (s *Server) jobs() []job {
-	return []job{}
+	return []job{
+		{"retention", time.Minute, time.Hour, s.records.Sweep},
+	}
 }
 
 // work does every job on its time until ctx ends, and returns when all of them have.

@@ -8,6 +8,7 @@ package server
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"io"
 	"log/slog"
@@ -27,6 +28,7 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/mcpapi"
 	"github.com/sallyport-dev/sallyport/internal/store"
 	"github.com/sallyport-dev/sallyport/internal/telemetry"
+	"github.com/sallyport-dev/sallyport/records"
 	"github.com/sallyport-dev/sallyport/registry"
 	"github.com/sallyport-dev/sallyport/run"
 	"github.com/sallyport-dev/sallyport/secret"
@@ -38,10 +40,14 @@ type Server struct {
 	owner     *owner
 	store     *store.Store
 	outside   *os.File // checkpoints outside the database
+	key       ed25519.PrivateKey
+	backing   sync.Mutex // held while a backup is under way
 	telemetry *telemetry.Telemetry
 
 	registry *registry.Service
 	access   *access.Service
+	records  *records.Service
+	calls    *audit.Recorder
 	audit    *audit.Service
 	secrets  *secret.Service
 	runs     *run.Service
@@ -95,6 +101,7 @@ func (s *Server) services() error {
 	if err != nil {
 		return err
 	}
+	s.key = key
 	s.outside, err = s.owner.root.OpenFile(checkpoints, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return &sallyport.Error{
@@ -103,10 +110,16 @@ func (s *Server) services() error {
 	}
 	cfg := s.cfg
 	s.telemetry = telemetry.New(cfg.Tracer)
-	s.audit = audit.New(audit.Config{Store: s.store, Key: key, CheckpointLog: s.outside, Logger: cfg.Logger, Now: cfg.Now})
+	s.audit = audit.New(audit.Config{Store: s.store, Calls: s.store, Key: key, CheckpointLog: s.outside, Logger: cfg.Logger, Now: cfg.Now})
 	s.registry = registry.New(registry.Config{
 		Store: s.store, Trail: s.audit, MaxScriptBytes: cfg.MaxScriptBytes, Logger: cfg.Logger, Now: cfg.Now,
 		PublishRequiresClean: cfg.PublishRequiresClean, FindingExclusions: cfg.FindingExclusions, Fetcher: s.fetcher(),
+	})
+	s.records = records.New(records.Config{
+		Store: s.store, Trail: s.audit, Skills: s.registry, Policy: cfg.retention(), Logger: cfg.Logger, Now: cfg.Now,
+	})
+	s.calls = audit.NewRecorder(audit.RecorderConfig{
+		Store: s.store, Redact: redactCall, Dropped: s.telemetry.CallsDropped, Logger: cfg.Logger,
 	})
 	s.access = access.New(access.Config{
 		Store: s.store, Trail: s.audit, Skills: s.registry, Installation: cfg.installation(), Logger: cfg.Logger, Now: cfg.Now,
@@ -157,23 +170,23 @@ func (s *Server) surfaces() error {
 	s.mcp = mcpapi.New(mcpapi.Config{
 		Skills: s.registry, Runs: s.runs, Catalogue: s.registry, Version: s.cfg.Version, MaxTimeout: s.cfg.MaxTimeout,
 		MaxBodyBytes: s.cfg.MaxBodyBytes, Logger: s.cfg.Logger, StepUp: tokens != nil, ResourceMetadata: metadata,
-		Observe: func(_ context.Context, call mcpapi.ToolCall) { s.telemetry.ToolCalled(call.Tool, call.Code) },
+		Observe: s.toolCalled,
 	})
 	operator := Operator()
 	local := who
 	local.Fixed = &operator
-	s.local = s.handler(admission{who: auth.New(local), access: s.access, local: true})
+	s.local = s.handler(admission{who: auth.New(local), access: s.access, local: true}, s.Backup)
 	if s.cfg.LoopbackPrincipal {
 		p := Loopback()
 		who.Loopback = &p
 	}
-	s.network = s.handler(newLimiter(admission{who: auth.New(who), access: s.access}, s.cfg.Quotas))
+	s.network = s.handler(newLimiter(admission{who: auth.New(who), access: s.access}, s.cfg.Quotas), nil)
 	return nil
 }
 
-func (s *Server) handler(authenticator httpapi.Authenticator) http.Handler {
+func (s *Server) handler(authenticator httpapi.Authenticator, backup httpapi.Backup) http.Handler {
 	return newBodies(cmp.Or(s.cfg.MaxBodyBytes, sallyport.DefaultBodyBytes)).bound(httpapi.New(httpapi.Config{
-		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Directory: s.access, Audit: s.audit, Secrets: s.secrets, Runs: s.runs, Ready: s.ready,
+		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Directory: s.access, Audit: s.audit, Secrets: s.secrets, Runs: s.runs, Records: s.records, Backup: backup, Ready: s.ready,
 		Resource: s.cfg.resource(), Metrics: s.telemetry.Handler(), MCP: s.mcp.Handler(authenticator.Principal), MaxBodyBytes: s.cfg.MaxBodyBytes,
 		MaxImportBytes: s.cfg.MaxImportBytes, SpoolDir: filepath.Join(s.cfg.DataDir, spoolFolder),
 		Logger: s.cfg.Logger, Now: s.cfg.Now, Version: s.cfg.Version,
@@ -232,6 +245,9 @@ func (s *Server) Close() error {
 // release gives back what New took, in the opposite order.
 func (s *Server) release() error {
 	var errs []error
+	if s.calls != nil {
+		s.calls.Close()
+	}
 	if s.store != nil {
 		errs = append(errs, s.store.Shutdown())
 	}
@@ -255,6 +271,9 @@ func (s *Server) Audit() *audit.Service { return s.audit }
 
 // Secrets keeps the secrets of tenants.
 func (s *Server) Secrets() *secret.Service { return s.secrets }
+
+// Records removes what is old.
+func (s *Server) Records() *records.Service { return s.records }
 
 // Runs carries out scripts.
 func (s *Server) Runs() *run.Service { return s.runs }

@@ -59,7 +59,7 @@ func TestImports(t *testing.T) {
 // interface, and server introduces them.
 func TestVerbsDoNotImportEachOther(t *testing.T) {
 	t.Parallel()
-	verbs := []string{"registry", "access", "audit", "run"}
+	verbs := []string{"registry", "access", "audit", "run", "records"}
 	packages := module(t)
 	for _, verb := range verbs {
 		for _, name := range imports(packages[verb].files) {

@@ -24,6 +24,7 @@ type auditCommands struct {
 	List   auditListCommand   `cmd:"" help:"List entries, newest first."`
 	Verify auditVerifyCommand `cmd:"" help:"Check that the trail is whole."`
 	Export auditExportCommand `cmd:"" help:"Write every entry as one JSON line, oldest first."`
+	Calls  auditCallsCommand  `cmd:"" help:"List calls of MCP tools, newest first."`
 }
 
 type auditListCommand struct {

@@ -21,6 +21,7 @@ type executionCommands struct {
 	Wait     executionWaitCommand     `cmd:"" help:"Wait until an execution is over, and show it."`
 	Cancel   executionCancelCommand   `cmd:"" help:"Stop a running execution."`
 	Artifact executionArtifactCommand `cmd:"" help:"Fetch a file that an execution left."`
+	Purge    executionPurgeCommand    `cmd:"" help:"Remove old executions with their artifacts."`
 }
 
 type executionListCommand struct {

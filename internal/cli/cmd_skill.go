@@ -22,7 +22,8 @@ type skillCommands struct {
 	DeleteDraft skillDeleteDraftCommand `cmd:"" help:"Remove a draft that nothing names."`
 	Clean       skillCleanCommand       `cmd:"" help:"Remove old drafts that nothing names."`
 	Archive     skillArchiveCommand     `cmd:"" help:"Take a skill out of lists and runs."`
-	Restore     skillRestoreCommand     `cmd:"" help:"Undo archive."`
+	Restore     skillRestoreCommand     `cmd:"" help:"Undo archive and delete."`
+	Delete      skillDeleteCommand      `cmd:"" help:"Archive a skill until it is purged, or purge it now."`
 }
 
 // skillArg names a skill on the command line.

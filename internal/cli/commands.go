@@ -56,6 +56,8 @@ type commands struct {
 	Key        keyCommands       `cmd:"" help:"Create, list and revoke API keys."`
 	Secret     secretCommands    `cmd:"" help:"Set, list and remove secrets, and replace the key that encrypts them."`
 	Bench      benchCommand      `cmd:"" help:"Measure what a governed run costs beside a plain process."`
+	Backup     backupCommands    `cmd:"" help:"Write or check a backup of the data folder."`
+	Restore    restoreCommand    `cmd:"" help:"Make a data folder of a backup."`
 	Completion completionCommand `cmd:"" help:"Print the completion script of a shell."`
 	Version    versionCommand    `cmd:"" help:"Print the version."`
 }

@@ -111,8 +111,10 @@ type Settings struct {
 	// SecretKeyFile is empty for the one in the data folder. MaskOutputs is nil for yes.
 	SecretKeyFile string
 	MaskOutputs   *bool
-	LogLevel      string // debug, info, warn or error
-	LogFormat     string // text or json
+	// Retention says how long records are kept.
+	Retention RetentionSettings
+	LogLevel  string // debug, info, warn or error
+	LogFormat string // text or json
 	// Warnings are sentences for the log about what looks like a mistake but may be none.
 	Warnings []string
 }

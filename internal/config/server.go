@@ -35,6 +35,7 @@ func (s Settings) Server(parts Parts) server.Config {
 		QueueLength:          s.QueueLength,
 		QueueWait:            s.QueueWait,
 		Quotas:               s.quotas(),
+		Retention:            s.retention(),
 		PublishRequiresClean: s.PublishRequiresClean != nil && *s.PublishRequiresClean,
 		URLImport:            s.URLImport != nil && *s.URLImport,
 		URLImportPrivate:     s.URLImportPrivate != nil && *s.URLImportPrivate,

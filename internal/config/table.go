@@ -400,6 +400,36 @@ func table() []setting {
 			text: func(s *Settings, v string) error { return boolean(&s.MaskOutputs, v) },
 		},
 		{
+			key: "retention.executions_days", form: "days, or 0", zero: "30",
+			doc:  "How long an execution is kept, with its output and artifacts (records.md). 0 keeps. The audit trail is never cut.",
+			text: func(s *Settings, v string) error { return days(&s.Retention.Executions, v) },
+		},
+		{
+			key: "retention.artifacts_days", form: "days, or 0", zero: "7",
+			doc:  "How long the content of artifacts is kept; the record keeps their names and digests. 0 keeps.",
+			text: func(s *Settings, v string) error { return days(&s.Retention.Artifacts, v) },
+		},
+		{
+			key: "retention.tool_calls_days", form: "days, or 0", zero: "30",
+			doc:  "How long the records of MCP tool calls are kept. 0 keeps.",
+			text: func(s *Settings, v string) error { return days(&s.Retention.ToolCalls, v) },
+		},
+		{
+			key: "retention.drafts_days", form: "days, or 0", zero: "0",
+			doc:  "How long drafts are kept that were never published and that no grant and no execution names. 0 keeps.",
+			text: func(s *Settings, v string) error { return days(&s.Retention.Drafts, v) },
+		},
+		{
+			key: "retention.drafts_keep", form: "count, or 0", zero: "5",
+			doc:  "How many of the newest drafts of a skill stay, however old they are.",
+			text: func(s *Settings, v string) error { return days(&s.Retention.KeepDrafts, v) },
+		},
+		{
+			key: "retention.deleted_days", form: "days, or 0", zero: "30",
+			doc:  "How long a deleted skill can be restored before it is purged. 0 keeps it until `sallyport skill delete --purge`.",
+			text: func(s *Settings, v string) error { return days(&s.Retention.Deleted, v) },
+		},
+		{
 			key: "log.level", form: "debug, info, warn or error", zero: "info",
 			doc:  "The least important line that serve and mcp log, on standard error.",
 			text: func(s *Settings, v string) error { return oneOf(&s.LogLevel, v, "debug", "info", "warn", "error") },

@@ -29,6 +29,10 @@ type Config struct {
 	Audit     Audit
 	Secrets   Secrets
 	Runs      Runs
+	Records   Records
+	// Backup begins a backup of the installation, with its keys or without, and returns what writes it. Only the handler of the data
+	// folder's own operator has one; nil refuses.
+	Backup Backup
 
 	// Ready says why the server cannot serve now; nil means that it always can.
 	Ready func(ctx context.Context) error

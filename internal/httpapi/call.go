@@ -33,6 +33,8 @@ type answer struct {
 	location string
 	// raw replaces the envelope by bytes.
 	raw *raw
+	// stream replaces the envelope by bytes that are made while they are sent.
+	stream *stream
 	// document replaces the envelope by a JSON document of our own.
 	document []byte
 }

@@ -108,6 +108,10 @@ func (a *api) endpoint(to route) http.Handler {
 			return
 		}
 		rec.err = got.outcome
+		if got.stream != nil {
+			got.stream.send(r.Context(), rec)
+			return
+		}
 		a.answer(rec, to.kind, got)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/access"
 	"github.com/sallyport-dev/sallyport/audit"
+	"github.com/sallyport-dev/sallyport/records"
 	"github.com/sallyport-dev/sallyport/registry"
 	"github.com/sallyport-dev/sallyport/run"
 	"github.com/sallyport-dev/sallyport/secret"
@@ -38,6 +39,8 @@ type fakeSkills struct {
 	archive   func(sallyport.SkillRef) (sallyport.Skill, error)
 	restore   func(sallyport.SkillRef) (sallyport.Skill, error)
 	remove    func(sallyport.SkillRef, sallyport.RevisionID) (sallyport.Revision, error)
+	erase     func(sallyport.SkillRef) (sallyport.Skill, error)
+	purge     func(ref sallyport.SkillRef, dryRun bool) (registry.PurgeReport, error)
 	override  func(ref sallyport.SkillRef, id sallyport.RevisionID, reason string) (registry.SkillView, error)
 	findings  func(sallyport.SkillRef, registry.FindingsRequest) (registry.Findings, error)
 	export    func(sallyport.SkillRef, sallyport.RevisionID, registry.ArchiveFormat) (registry.Export, error)
@@ -114,6 +117,20 @@ func (f *fakeSkills) DeleteRevision(_ context.Context, _ sallyport.Principal, re
 		return sallyport.Revision{}, unset(f.t, "Skills.DeleteRevision")
 	}
 	return f.remove(ref, id)
+}
+
+func (f *fakeSkills) Delete(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error) {
+	if f.erase == nil {
+		return sallyport.Skill{}, unset(f.t, "Skills.Delete")
+	}
+	return f.erase(ref)
+}
+
+func (f *fakeSkills) Purge(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, dryRun bool) (registry.PurgeReport, error) {
+	if f.purge == nil {
+		return registry.PurgeReport{}, unset(f.t, "Skills.Purge")
+	}
+	return f.purge(ref, dryRun)
 }
 
 func (f *fakeSkills) PublishOverride(_ context.Context, _ sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID, reason string) (registry.SkillView, error) {
@@ -249,6 +266,7 @@ func (f *fakeSecrets) RotateKey(context.Context, sallyport.Principal) (secret.Ro
 type fakeAudit struct {
 	t      *testing.T
 	list   func(audit.Filter) ([]sallyport.Entry, error)
+	calls  func(audit.CallFilter) ([]audit.ToolCall, error)
 	verify func([]audit.Checkpoint) (audit.Verdict, error)
 }
 
@@ -264,6 +282,25 @@ func (f *fakeAudit) Verify(_ context.Context, _ sallyport.Principal, outside []a
 		return audit.Verdict{}, unset(f.t, "Audit.Verify")
 	}
 	return f.verify(outside)
+}
+
+func (f *fakeAudit) ToolCalls(_ context.Context, _ sallyport.Principal, filter audit.CallFilter) ([]audit.ToolCall, error) {
+	if f.calls == nil {
+		return nil, unset(f.t, "Audit.ToolCalls")
+	}
+	return f.calls(filter)
+}
+
+type fakeRecords struct {
+	t     *testing.T
+	purge func(records.PurgeRequest) (records.PurgeResult, error)
+}
+
+func (f *fakeRecords) Purge(_ context.Context, _ sallyport.Principal, req records.PurgeRequest) (records.PurgeResult, error) {
+	if f.purge == nil {
+		return records.PurgeResult{}, unset(f.t, "Records.Purge")
+	}
+	return f.purge(req)
 }
 
 type fakeRuns struct {

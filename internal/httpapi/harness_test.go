@@ -44,6 +44,7 @@ type world struct {
 	secrets *fakeSecrets
 	audit   *fakeAudit
 	runs    *fakeRuns
+	records *fakeRecords
 	handler http.Handler
 }
 
@@ -56,11 +57,11 @@ func principal() sallyport.Principal {
 func newWorld(t *testing.T, change ...func(*httpapi.Config)) *world {
 	t.Helper()
 	w := &world{
-		t: t, skills: &fakeSkills{t: t}, access: &fakeAccess{t: t}, secrets: &fakeSecrets{t: t}, audit: &fakeAudit{t: t}, runs: &fakeRuns{t: t},
+		t: t, skills: &fakeSkills{t: t}, access: &fakeAccess{t: t}, secrets: &fakeSecrets{t: t}, audit: &fakeAudit{t: t}, runs: &fakeRuns{t: t}, records: &fakeRecords{t: t},
 	}
 	cfg := httpapi.Config{
 		Auth:   fakeAuth(func(*http.Request) (sallyport.Principal, error) { return principal(), nil }),
-		Skills: w.skills, Access: w.access, Secrets: w.secrets, Audit: w.audit, Runs: w.runs,
+		Skills: w.skills, Access: w.access, Secrets: w.secrets, Audit: w.audit, Runs: w.runs, Records: w.records,
 		SpoolDir: t.TempDir(), Now: now, Version: "test",
 	}
 	for _, f := range change {
@@ -134,7 +135,7 @@ var document = sync.OnceValues(func() (validator.Validator, error) {
 	v, errs := validator.NewValidator(doc, config.WithoutSecurityValidation(), config.WithStrictMode(),
 		// Strict mode reports what the document does not declare; these are open on purpose.
 		config.WithStrictIgnorePaths("$.body.**.frontmatter.**", "$.body.**.details.**", "$.body.**.detail.**", "$.body.input_args.**",
-			"$.body.**.output_data.**", "$.body.**.input_schema.**", "$.body.**.argv.**", "$.body.**.old_value.**", "$.body.**.new_value.**", "$.body.**.runtimes.**", "$.headers.**"))
+			"$.body.**.output_data.**", "$.body.**.input_schema.**", "$.body.**.argv.**", "$.body.**.arguments.**", "$.body.**.old_value.**", "$.body.**.new_value.**", "$.body.**.runtimes.**", "$.headers.**"))
 	if len(errs) > 0 {
 		return nil, errs[0]
 	}

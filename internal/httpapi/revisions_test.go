@@ -27,9 +27,9 @@ func TestDeleteRevision(t *testing.T) {
 	if code, message := got.refusal(t); got.status != 409 || code != "REVISION_CONFLICT" || message != "it stays" {
 		t.Errorf("%d %s %s", got.status, code, message)
 	}
-	// F67: a skill itself is archived, never deleted, and the answer says what can be done.
-	got = w.call("DELETE", "/v1/skills/x", "")
+	// What a route does not do it says, and what it does.
+	got = w.call("PUT", "/v1/skills/x", "")
 	if code, _ := got.refusal(t); got.status != 405 || code != "ROUTE_NOT_FOUND" || got.header.Get("Allow") == "" {
-		t.Errorf("deleting a skill: %d %s, allow %q", got.status, code, got.header.Get("Allow"))
+		t.Errorf("putting a skill: %d %s, allow %q", got.status, code, got.header.Get("Allow"))
 	}
 }

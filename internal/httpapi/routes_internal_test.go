@@ -65,7 +65,7 @@ func TestRoutesAndDocumentAgree(t *testing.T) {
 	served := map[string]operation{}
 	for _, r := range routes() {
 		kind := r.kind
-		if kind == "openapi" || kind == "discovery" || kind == "artifact" || kind == "export" || kind == "resource_metadata" {
+		if kind == "openapi" || kind == "discovery" || kind == "artifact" || kind == "export" || kind == "backup" || kind == "resource_metadata" {
 			kind = "" // answered without an envelope
 		}
 		served[r.method+" "+strings.ReplaceAll(r.pattern, "...}", "}")] = operation{sorted(r.query), r.public, kind}
@@ -147,7 +147,7 @@ func TestOnlySafeMethodsAreGet(t *testing.T) {
 	t.Parallel()
 	for _, r := range routes() {
 		verb := r.pattern[strings.LastIndexByte(r.pattern, '/')+1:]
-		if slices.Contains([]string{"publish", "archive", "restore", "execute", "cancel", "revoke", "import"}, verb) &&
+		if slices.Contains([]string{"publish", "archive", "restore", "execute", "cancel", "revoke", "import", "purge"}, verb) &&
 			r.method != http.MethodPost {
 			t.Errorf("%s %s changes something", r.method, r.pattern)
 		}

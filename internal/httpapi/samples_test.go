@@ -14,7 +14,7 @@ func sampleSkill() sallyport.Skill {
 	return sallyport.Skill{
 		ID: skillID, TenantID: "acme", TeamID: "default", OwnerID: "alice", Slug: "csv-profiler", Name: "CSV profiler",
 		Description: "Profiles", PublishedRevisionID: "rev-1", LatestRevisionID: "rev-2", ArchivedAt: &archived,
-		CreatedAt: now(), UpdatedAt: now(),
+		CreatedAt: now(), UpdatedAt: now(), DeletedAt: &archived,
 	}
 }
 
@@ -39,13 +39,14 @@ func sampleRevision() sallyport.Revision {
 }
 
 func sampleExecution(status sallyport.Status) sallyport.Execution {
+	expired := now()
 	started, finished, exit, n := now(), now().Add(time.Second), 3, int64(7)
 	e := sallyport.Execution{
 		ID: "e-1", TenantID: "acme", PrincipalID: "alice", SkillID: skillID, Slug: "csv-profiler", RevisionID: "rev-1",
 		RevisionDigest: digest, ScriptPath: "scripts/profile.py", Runtime: "python", Status: status, Stdout: "out <&>", Stderr: "err",
 		StdoutTruncated: true, StdoutBytes: 7, StderrBytes: 3, EncodingNotes: []string{"stdout: invalid UTF-8 replaced"},
 		OutputData: json.RawMessage(`{"n":12345678901234567890}`), OutputDataNote: "note",
-		Artifacts:     []sallyport.Artifact{{Path: "a.txt", Size: 5, SHA256: sha, MediaType: "text/plain", URI: "/v1/executions/e-1/artifacts/a.txt"}},
+		Artifacts:     []sallyport.Artifact{{Path: "a.txt", Size: 5, SHA256: sha, MediaType: "text/plain", URI: "/v1/executions/e-1/artifacts/a.txt", ExpiredAt: &expired}},
 		ArtifactsLost: true, ArtifactNotes: []string{"x: a link"}, DurationMS: 1000, QueueMS: 2, MemoryPeakBytes: &n, CPUTimeMS: &n, OOMKills: 1,
 		ProcessLimitHits: 2,
 		Isolation: sallyport.Isolation{

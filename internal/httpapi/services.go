@@ -2,12 +2,14 @@ package httpapi
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"time"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/access"
 	"github.com/sallyport-dev/sallyport/audit"
+	"github.com/sallyport-dev/sallyport/records"
 	"github.com/sallyport-dev/sallyport/registry"
 	"github.com/sallyport-dev/sallyport/run"
 	"github.com/sallyport-dev/sallyport/secret"
@@ -29,6 +31,8 @@ type Skills interface {
 	Publish(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (registry.SkillView, error)
 	Archive(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error)
 	Restore(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error)
+	Delete(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) (sallyport.Skill, error)
+	Purge(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, dryRun bool) (registry.PurgeReport, error)
 	DeleteRevision(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Revision, error)
 	PublishOverride(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID, reason string) (registry.SkillView, error)
 	Findings(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, req registry.FindingsRequest) (registry.Findings, error)
@@ -84,6 +88,15 @@ type Directory interface {
 type Audit interface {
 	List(ctx context.Context, p sallyport.Principal, filter audit.Filter) ([]sallyport.Entry, error)
 	Verify(ctx context.Context, p sallyport.Principal, outside []audit.Checkpoint) (audit.Verdict, error)
+	ToolCalls(ctx context.Context, p sallyport.Principal, filter audit.CallFilter) ([]audit.ToolCall, error)
+}
+
+// Backup takes a copy of the installation, with its keys or without, and returns what writes it; that is called once.
+type Backup func(ctx context.Context, keys bool) (write func(ctx context.Context, w io.Writer) error, err error)
+
+// Records removes what is old; records.Service provides it and checks every scope.
+type Records interface {
+	Purge(ctx context.Context, p sallyport.Principal, req records.PurgeRequest) (records.PurgeResult, error)
 }
 
 // Runs carries out scripts; run.Service provides it and checks every scope.

@@ -18,11 +18,13 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/strictjson"
 )
 
-// ToolCall is the record of one call. It holds the names of the parameters that came and none of their values.
+// ToolCall is the record of one call.
 type ToolCall struct {
-	RequestID   string
-	Tool        string
-	Principal   sallyport.Principal
+	RequestID string
+	Tool      string
+	Principal sallyport.Principal
+	// Arguments as they came, secrets and all: whoever keeps them redacts them first.
+	Arguments   json.RawMessage
 	Parameters  []string       // known names only, sorted
 	Code        sallyport.Code // empty for success
 	Duration    time.Duration
@@ -104,7 +106,7 @@ func (a *API) record(ctx context.Context, c *call, got answer, took time.Duratio
 	names := c.parameters()
 	if a.cfg.Observe != nil {
 		a.cfg.Observe(ctx, ToolCall{
-			RequestID: c.requestID, Tool: c.tool.name, Principal: c.principal, Parameters: names, Code: code,
+			RequestID: c.requestID, Tool: c.tool.name, Principal: c.principal, Arguments: c.args, Parameters: names, Code: code,
 			Duration: took, ExecutionID: got.executionID, TraceParent: c.traceParent,
 		})
 	}

@@ -2,24 +2,43 @@ package store
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"time"
 
 	"github.com/sallyport-dev/sallyport"
 )
 
-const artifactColumns = `a.path, a.size, a.sha256, a.media_type, a.uri`
+// artifactColumns are those of an artifact whose content is there, expiredColumns of one whose content was removed.
+const (
+	artifactColumns = `a.path, a.size, a.sha256, a.media_type, a.uri, NULL`
+	expiredColumns  = `x.path, x.size, x.sha256, x.media_type, x.uri, x.expired_at`
+)
 
 func scanArtifact(row scanner) (sallyport.Artifact, error) { return scanArtifactAnd(row) }
 
 func scanArtifactAnd(row scanner, more ...any) (sallyport.Artifact, error) {
-	var a sallyport.Artifact
-	err := row.Scan(append([]any{&a.Path, &a.Size, &a.SHA256, &a.MediaType, &a.URI}, more...)...)
+	var (
+		a       sallyport.Artifact
+		expired sql.NullInt64
+	)
+	err := row.Scan(append([]any{&a.Path, &a.Size, &a.SHA256, &a.MediaType, &a.URI, &expired}, more...)...)
+	a.ExpiredAt = timeOrNil(expired)
 	return a, err
 }
 
+func scanPlacedArtifact(row scanner) (sallyport.Artifact, error) {
+	var position int
+	return scanArtifactAnd(row, &position)
+}
+
 const (
-	selectArtifacts = `SELECT ` + artifactColumns + ` FROM artifacts AS a WHERE a.tenant_id = ?1 AND a.execution_id = ?2 ORDER BY a.position`
-	selectArtifact  = `SELECT ` + artifactColumns + `, b.content FROM artifacts AS a JOIN blobs AS b ON b.sha256 = a.sha256
+	selectHeldArtifacts = `SELECT ` + artifactColumns + ` FROM artifacts AS a WHERE a.tenant_id = ?1 AND a.execution_id = ?2`
+	// selectArtifacts ends with the position, by which both kinds are in order.
+	selectArtifacts = `SELECT ` + artifactColumns + `, a.position FROM artifacts AS a WHERE a.tenant_id = ?1 AND a.execution_id = ?2
+	UNION ALL SELECT ` + expiredColumns + `, x.position FROM expired_artifacts AS x WHERE x.tenant_id = ?1 AND x.execution_id = ?2 ORDER BY 7`
+	selectExpired  = `SELECT ` + expiredColumns + ` FROM expired_artifacts AS x WHERE x.tenant_id = ?1 AND x.execution_id = ?2 AND x.path = ?3`
+	selectArtifact = `SELECT ` + artifactColumns + `, b.content FROM artifacts AS a JOIN blobs AS b ON b.sha256 = a.sha256
 	WHERE a.tenant_id = ?1 AND a.execution_id = ?2 AND a.path = ?3`
 )
 
@@ -31,7 +50,7 @@ func (s *Store) ArtifactContent(ctx context.Context, tenant sallyport.TenantID, 
 		return scanArtifactAnd(row, &content)
 	}, selectArtifact, tenant, id, path)
 	if err == nil && !found {
-		err = &sallyport.Error{Op: op, Code: sallyport.CodeArtifactNotFound}
+		err = s.noArtifact(ctx, op, tenant, id, path)
 	}
 	if err == nil {
 		err = verify(op, content, artifact.Size, artifact.SHA256)
@@ -43,6 +62,20 @@ func (s *Store) ArtifactContent(ctx context.Context, tenant sallyport.TenantID, 
 		content = []byte{}
 	}
 	return artifact, content, nil
+}
+
+// noArtifact is ARTIFACT_NOT_FOUND, and says so when there was one.
+func (s *Store) noArtifact(ctx context.Context, op string, tenant sallyport.TenantID, id sallyport.ExecutionID, path string) error {
+	gone, found, err := one(ctx, s.reader.session(), scanArtifact, selectExpired, tenant, id, path)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return &sallyport.Error{Op: op, Code: sallyport.CodeArtifactNotFound}
+	}
+	return sallyport.Errorf(op, sallyport.CodeArtifactNotFound,
+		"the artifact expired on %s and its content was removed; the record keeps its name, size and sha256 (%s). Run the script again to have it anew",
+		gone.ExpiredAt.Format(time.DateOnly), gone.SHA256)
 }
 
 // matchArtifacts finds the content of each artifact. A record never names an artifact that is not there as described.

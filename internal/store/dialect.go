@@ -1,6 +1,9 @@
 package store
 
-import "database/sql"
+import (
+	"context"
+	"database/sql"
+)
 
 // dialect is all that differs between databases. Statements are written once, in the SQL that both speak, with
 // numbered parameters (?1); rewrite gives them the database's own spelling. What cannot be said in common is a
@@ -13,11 +16,16 @@ type dialect struct {
 	explain func(err error) string
 	// duplicate reports whether err is a violated uniqueness.
 	duplicate func(err error) bool
+	// snapshot writes the database as it is at one instant to a new file.
+	snapshot func(ctx context.Context, path string) error
+	// compact gives a bounded part of the free space back and returns how much is left, in whatever unit.
+	compact func(ctx context.Context, tx *session) (left int64, err error)
 
 	// Full text search. indexSkill stores (seq, slug, name, description, paths, instructions), replacing what was
 	// there; countMatches, searchSkills and rankSkills (which orders by how well each matches) take the parameters that
 	// search.go names.
 	indexSkill   string
+	unindexSkill string // takes seq
 	countMatches string
 	searchSkills string
 	rankSkills   string

@@ -96,7 +96,7 @@ func (s *Store) Execution(ctx context.Context, tenant sallyport.TenantID, id sal
 		if !found {
 			return executionNotFound(op)
 		}
-		stored.Artifacts, err = all(ctx, tx, scanArtifact, selectArtifacts, tenant, id)
+		stored.Artifacts, err = all(ctx, tx, scanPlacedArtifact, selectArtifacts, tenant, id)
 		execution = stored
 		return err
 	})
@@ -142,6 +142,9 @@ func prepareOpening(
 	}
 	args := executionArgs(tenant, execution)
 	return func(ctx context.Context, tx *session) error {
+		if err := notRemoved(ctx, tx, op, tenant, execution.RevisionID); err != nil {
+			return err
+		}
 		opened, err := tx.exec(ctx, insertExecution, args...)
 		if err == nil && opened == 0 {
 			err = defect(op, "the execution id is in use")

@@ -23,8 +23,10 @@ const (
 	selectExecutions        = `SELECT ` + summaryColumns + ` FROM executions WHERE tenant_id = ?1` + executionConditions
 	selectExecutionsOfSkill = `SELECT ` + summaryColumns + ` FROM executions WHERE tenant_id = ?1 AND skill_id = ?7` + executionConditions
 	// selectArtifactsOf takes a JSON array of execution ids.
-	selectArtifactsOf = `SELECT ` + artifactColumns + `, a.execution_id FROM artifacts AS a
-	WHERE a.tenant_id = ?1 AND a.execution_id IN (SELECT value FROM json_each(?2)) ORDER BY a.execution_id, a.position`
+	selectArtifactsOf = `SELECT ` + artifactColumns + `, a.execution_id, a.position FROM artifacts AS a
+	WHERE a.tenant_id = ?1 AND a.execution_id IN (SELECT value FROM json_each(?2))
+	UNION ALL SELECT ` + expiredColumns + `, x.execution_id, x.position FROM expired_artifacts AS x
+	WHERE x.tenant_id = ?1 AND x.execution_id IN (SELECT value FROM json_each(?2)) ORDER BY 7, 8`
 )
 
 // Executions implements run.Ledger. It leaves out the streams and output_data; artifacts are listed without content.
@@ -80,10 +82,11 @@ func addArtifactsTo(ctx context.Context, tx *session, tenant sallyport.TenantID,
 	}
 	found, err := all(ctx, tx, func(row scanner) (owned, error) {
 		var (
-			o   owned
-			err error
+			o        owned
+			position int
+			err      error
 		)
-		o.artifact, err = scanArtifactAnd(row, &o.owner)
+		o.artifact, err = scanArtifactAnd(row, &o.owner, &position)
 		return o, err
 	}, selectArtifactsOf, tenant, string(list))
 	if err != nil {

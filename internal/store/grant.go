@@ -33,6 +33,9 @@ func (s *Store) AddGrant(ctx context.Context, tenant sallyport.TenantID, grant s
 		return defect(op, "a grant needs a tenant, an id, a skill and a pin")
 	}
 	return s.write(ctx, op, func(ctx context.Context, tx *session) error {
+		if err := notRemoved(ctx, tx, op, tenant, grant.RevisionID); err != nil {
+			return err
+		}
 		added, err := tx.exec(ctx, insertGrant, tenant, grant.ID, grant.SkillID, grant.Slug, grant.ScriptPath, grant.Pin,
 			grant.RevisionID, grant.IssuedBy, micros(grant.IssuedAt), microsOrNull(grant.ExpiresAt), microsOrNull(grant.RevokedAt), grant.RevokedBy)
 		if err == nil && added == 0 {

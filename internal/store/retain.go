@@ -30,22 +30,8 @@ func (s *Store) DeleteRevision(ctx context.Context, tenant sallyport.TenantID, s
 		if err := deletable(ctx, tx, tenant, revision); err != nil {
 			return err
 		}
-		components, err := all(ctx, tx, scanComponent, selectComponents, tenant, id)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.exec(ctx, deleteComponents, tenant, id); err != nil {
-			return err
-		}
-		if _, err := tx.exec(ctx, deleteRevision, tenant, skill, id); err != nil {
-			return err
-		}
-		for _, component := range components {
-			if _, err := tx.exec(ctx, deleteUnheldBlob, component.SHA256); err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err = removeRevision(ctx, tx, tenant, revision)
+		return err
 	})
 }
 

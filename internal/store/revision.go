@@ -126,7 +126,9 @@ func (s *Store) Publish(ctx context.Context, tenant sallyport.TenantID, skill sa
 }
 
 const insertRevision = `INSERT INTO revisions (` + revisionColumns + `)
-	VALUES (?1, ?2, ?3, (SELECT COALESCE(MAX(r.number), 0) + 1 FROM revisions AS r WHERE r.tenant_id = ?1 AND r.skill_id = ?3),
+	VALUES (?1, ?2, ?3, (SELECT 1 + MAX(
+	(SELECT COALESCE(MAX(r.number), 0) FROM revisions AS r WHERE r.tenant_id = ?1 AND r.skill_id = ?3),
+	(SELECT COALESCE(MAX(g.number), 0) FROM removed_revisions AS g WHERE g.tenant_id = ?1 AND g.skill_id = ?3))),
 	?4, ?5, ?6, ?7, ?8, ?9, ?10)`
 
 // addRevision stores the row of a revision; its number is the next one of the skill.

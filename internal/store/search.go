@@ -38,6 +38,7 @@ const newestSkill = `SELECT COALESCE(MAX(s.created_at), 0) FROM skills AS s WHER
 const (
 	sqliteIndexSkill = `INSERT OR REPLACE INTO skill_search (rowid, slug, name, description, paths, instructions)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6)`
+	sqliteUnindexSkill = `DELETE FROM skill_search WHERE rowid = ?1`
 	// CROSS keeps the planner from asking the index once for each skill.
 	sqliteMatches      = ` FROM skill_search CROSS JOIN skills AS s ON s.seq = skill_search.rowid WHERE s.tenant_id = ?1 AND ` + visible + ` AND skill_search MATCH ?5 AND s.created_at <= ?6`
 	sqliteCountMatches = `SELECT COUNT(*) FROM (SELECT 1` + sqliteMatches + ` LIMIT ?7)`

@@ -24,6 +24,8 @@ var tenantless = map[string]string{
 	"selectSecretTenants": "one key encrypts the secrets of every tenant",
 	"deleteUnheldBlob":    "a blob goes only when no tenant holds it",
 	"selectAllTenants":    "lists the tenants themselves",
+	"countOpen":           "a backup is of all tenants",
+	"selectUnheldBlobs":   "a blob goes only when no tenant holds it",
 }
 
 // sharedTables have no tenant, each with its reason.
@@ -195,7 +197,7 @@ func sqlConstants(t *testing.T) (statements map[string]string, loose []string) {
 			case *ast.FuncDecl:
 				ast.Inspect(d, func(node ast.Node) bool {
 					literal, ok := node.(*ast.BasicLit)
-					if ok && literal.Kind == token.STRING && name != "sqlite_file.go" && isStatement.MatchString(strings.Trim(literal.Value, "`\"")) {
+					if ok && literal.Kind == token.STRING && name != "sqlite_file.go" && name != "snapshot.go" && isStatement.MatchString(strings.Trim(literal.Value, "`\"")) {
 						loose = append(loose, fileSet.Position(literal.Pos()).String())
 					}
 					return true

@@ -26,7 +26,9 @@ func sqliteDialect() dialect {
 		begin:        "BEGIN IMMEDIATE",
 		explain:      explainSQLite,
 		duplicate:    duplicateSQLite,
+		compact:      compactSQLite,
 		indexSkill:   sqliteIndexSkill,
+		unindexSkill: sqliteUnindexSkill,
 		countMatches: sqliteCountMatches,
 		searchSkills: sqliteSearchSkills,
 		rankSkills:   sqliteRankSkills,
@@ -50,12 +52,15 @@ func openSQLite(ctx context.Context, cfg Config) (database, error) {
 		return database{}, err
 	}
 	write, err := openPool(path, 1,
-		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "trusted_schema(OFF)",
+		"busy_timeout(10000)", "auto_vacuum(INCREMENTAL)", "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(ON)", "trusted_schema(OFF)",
 		"cell_size_check(ON)", "journal_size_limit(67108864)", "temp_store(MEMORY)")
 	if err != nil {
 		return database{}, refuse(err)
 	}
 	if err := migrate(ctx, write); err != nil {
+		return database{}, errors.Join(refuse(err), write.Close())
+	}
+	if err := compactable(ctx, write, cfg); err != nil {
 		return database{}, errors.Join(refuse(err), write.Close())
 	}
 	read, err := openPool(path, cfg.Readers,
@@ -64,7 +69,9 @@ func openSQLite(ctx context.Context, cfg Config) (database, error) {
 	if err != nil {
 		return database{}, errors.Join(refuse(err), write.Close())
 	}
-	return database{dialect: sqliteDialect(), write: write, read: read}, nil
+	d := sqliteDialect()
+	d.snapshot = snapshotSQLite(path)
+	return database{dialect: d, write: write, read: read}, nil
 }
 
 func openPool(path string, connections int, pragmas ...string) (*sql.DB, error) {

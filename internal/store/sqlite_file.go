@@ -158,6 +158,29 @@ func checkPages(ctx context.Context, db *sql.DB) error {
 	}
 }
 
+// largestVacuum bounds a database that is written anew when it is opened, once, so that free space can be given back bit by bit
+// from then on. Larger ones were made so, or become so by a backup and its restore.
+const largestVacuum = 256 << 20
+
+// compactable sees to it that free pages can be given back.
+func compactable(ctx context.Context, db *sql.DB, cfg Config) error {
+	var mode, pages, size int64
+	for pragma, value := range map[string]*int64{"PRAGMA auto_vacuum": &mode, "PRAGMA page_count": &pages, "PRAGMA page_size": &size} {
+		if err := db.QueryRowContext(ctx, pragma).Scan(value); err != nil {
+			return err
+		}
+	}
+	switch {
+	case mode == 2:
+		return nil
+	case pages*size > largestVacuum:
+		cfg.Logger.WarnContext(ctx, "the database does not give free space back; a backup and its restore mend that", "bytes", pages*size)
+		return nil
+	}
+	_, err := db.ExecContext(ctx, "VACUUM")
+	return err
+}
+
 // refuse explains an error of SQLite while the database is opened.
 func refuse(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

@@ -36,6 +36,7 @@ const (
 	MetricAbandoned     = "sallyport_executor_abandoned"
 	MetricAuditFailures = "sallyport_audit_write_failures_total"
 	MetricToolCalls     = "sallyport_tool_calls_total"
+	MetricCallsDropped  = "sallyport_tool_call_records_dropped_total"
 )
 
 // Labels of metrics.

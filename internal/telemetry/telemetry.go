@@ -29,6 +29,7 @@ type Telemetry struct {
 	abandoned     prometheus.Gauge
 	auditFailures *prometheus.CounterVec
 	toolCalls     *prometheus.CounterVec
+	callsDropped  prometheus.Counter
 }
 
 // New returns a Telemetry with a metric registry of its own. A nil provider makes no spans.
@@ -59,7 +60,8 @@ func New(provider trace.TracerProvider) *Telemetry {
 		auditFailures: counter(MetricAuditFailures, "Audit entries that could not be written.", LabelAction, LabelOutcome),
 		toolCalls:     counter(MetricToolCalls, "MCP tool calls; code is empty for success.", LabelTool, LabelCode),
 	}
-	t.registry.MustRegister(t.executions, t.refusals, t.duration, t.queueWait, t.slots, t.abandoned, t.auditFailures,
+	t.callsDropped = prometheus.NewCounter(prometheus.CounterOpts{Name: MetricCallsDropped, Help: "Tool calls that were not recorded, because the queue was full or the store could not."})
+	t.registry.MustRegister(t.callsDropped, t.executions, t.refusals, t.duration, t.queueWait, t.slots, t.abandoned, t.auditFailures,
 		t.toolCalls, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return t
 }
@@ -137,6 +139,9 @@ func (t *Telemetry) Slots(used int) { t.slots.Set(float64(used)) }
 
 // Abandoned implements run.Observer.
 func (t *Telemetry) Abandoned(delta int) { t.abandoned.Add(float64(delta)) }
+
+// CallsDropped counts tool calls that were not recorded.
+func (t *Telemetry) CallsDropped(count int) { t.callsDropped.Add(float64(count)) }
 
 // ToolCalled counts one MCP tool call.
 func (t *Telemetry) ToolCalled(tool string, code sallyport.Code) {

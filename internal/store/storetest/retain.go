@@ -112,6 +112,7 @@ func deleteKeepsSharedContent(t *trial, b Backend) {
 	gamma, _ := save(t, b, draft)
 	save(t, b, next(t, gamma, "gamma:2", files("gamma")))
 	e := execution("e", 1)
+	e.RevisionID = "r:of another skill"
 	must(t, b.Open(ctx, tenant, e, entry(sallyport.ActionScriptRun, "e")))
 	e.Status, e.Artifacts = sallyport.StatusSuccess, []sallyport.Artifact{meta}
 	must(t, b.Close(ctx, tenant, e, []sallyport.ArtifactFile{file}, entry(sallyport.ActionScriptFinished, "e")))

@@ -18,6 +18,7 @@ import (
 	"github.com/sallyport-dev/sallyport/access"
 	"github.com/sallyport-dev/sallyport/audit"
 	"github.com/sallyport-dev/sallyport/internal/canonical"
+	"github.com/sallyport-dev/sallyport/records"
 	"github.com/sallyport-dev/sallyport/registry"
 	"github.com/sallyport-dev/sallyport/run"
 	"github.com/sallyport-dev/sallyport/secret"
@@ -31,6 +32,8 @@ type Backend interface {
 	secret.Store
 	run.Ledger
 	run.Grants
+	records.Store
+	audit.CallStore
 }
 
 // Run tests the backends that factory makes. factory is called for each test, with a database that is empty, and
@@ -43,6 +46,7 @@ func Run(t *testing.T, factory func(testing.TB) Backend) {
 		{"Skill", skillTests()},
 		{"Save", saveTests()},
 		{"Retain", retainTests()},
+		{"Purge", purgeTests()},
 		{"Search", searchTests()},
 		{"Grant", grantTests()},
 		{"Key", keyTests()},
@@ -51,6 +55,7 @@ func Run(t *testing.T, factory func(testing.TB) Backend) {
 		{"Execution", executionTests()},
 		{"Once", onceTests()},
 		{"Audit", auditTests()},
+		{"ToolCall", toolCallTests()},
 		{"Tenant", tenantTests()},
 	} {
 		t.Run(group.name, func(t *testing.T) {
