@@ -217,6 +217,9 @@ func (s *Server) ServeMCP(ctx context.Context, p sallyport.Principal, in io.Read
 	return s.mcp.ServeStdio(ctx, p, in, out)
 }
 
+// EndStreams ends the streams of MCP clients that have no end of their own, so that serving can stop.
+func (s *Server) EndStreams() { s.mcp.EndStreams() }
+
 // Run does the background work until ctx ends: audit checkpoints, and the jobs of jobs.go. It returns the error of the checkpoints
 // at the end.
 func (s *Server) Run(ctx context.Context) error {
@@ -235,6 +238,7 @@ const closeWait = 2 * time.Minute
 func (s *Server) Close() error {
 	s.closed.Do(func() {
 		close(s.stopping)
+		s.EndStreams()
 		ctx, cancel := context.WithTimeout(context.Background(), closeWait) //nolint:forbidigo // it outlives every caller
 		defer cancel()
 		s.closeErr = errors.Join(s.runs.Close(ctx), s.release())

@@ -132,6 +132,7 @@ func (c *serveCommand) serve(ctx context.Context, a *app, settings config.Settin
 	}
 	server := httpServer(ctx, o.server.Handler(), settings.LongestRun())
 	server.ErrorLog = slog.NewLogLogger(logger.Handler(), slog.LevelWarn)
+	server.RegisterOnShutdown(o.server.EndStreams)
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	if err := showOwn(a, sallyport.Success("serve", "", ready), printServing); err != nil {

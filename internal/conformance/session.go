@@ -8,8 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// addSessionTools adds the tools in which a server asks its client during a call. A server without sessions cannot, and the product
-// has none: these answer with that error, which expected-failures.yml lists.
+// addSessionTools adds the tools in which a server asks its client during a call, which takes a session of the older revision.
 func addSessionTools(server *mcp.Server) {
 	type sampling struct {
 		Prompt string `json:"prompt" jsonschema:"what to ask the model"`

@@ -92,17 +92,18 @@ func (j *Jobs) Create(ctx context.Context, p sallyport.Principal, req *mcp.CallT
 		})
 	}
 	switch req.Params.Name {
-	case "failing_job", "protocol_error_job", "confirm_delete", "multi_input", "test_tool_with_task":
+	case "failing_job", "protocol_error_job", "test_tool_with_task":
 		if !declared {
 			return nil, mcpapi.TasksRequired()
+		}
+	default:
+		if !declared {
+			return nil, nil //nolint:nilnil // no task is not an error
 		}
 	}
 	switch req.Params.Name {
 	case "slow_compute":
 		var in slow
-		if !declared {
-			return nil, nil //nolint:nilnil // no task is not an error
-		}
 		if err := json.Unmarshal(req.Params.Arguments, &in); err != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 		}

@@ -2,6 +2,7 @@ package mcpapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -15,9 +16,9 @@ import (
 	"github.com/sallyport-dev/sallyport/internal/reply"
 )
 
-// Handler serves Streamable HTTP without sessions, both revisions on one URL. principal authenticates each request: an error of
-// UNAUTHENTICATED becomes a 401 challenge, ACCESS_DENIED a 403 one, others the status of their class. What principal does not
-// name is not served. A caller who closes the stream cancels the call.
+// Handler serves Streamable HTTP, both revisions on one URL: the newer without sessions, the older with one for whoever asks for it.
+// principal authenticates each request: an error of UNAUTHENTICATED becomes a 401 challenge, ACCESS_DENIED a 403 one, others the status
+// of their class. What principal does not name is not served. A caller who closes the stream cancels the call.
 func (a *API) Handler(principal func(*http.Request) (sallyport.Principal, error)) http.Handler {
 	protocol := mcp.NewStreamableHTTPHandler(
 		func(r *http.Request) *mcp.Server {
@@ -30,13 +31,19 @@ func (a *API) Handler(principal func(*http.Request) (sallyport.Principal, error)
 			Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: a.cfg.MaxBodyBytes,
 		},
 	)
+	within := &sessions{byID: map[string]*session{}, protocol: mcp.NewStreamableHTTPHandler(
+		func(*http.Request) *mcp.Server { return a.server }, // nobody gets there but through serveSession
+		&mcp.StreamableHTTPOptions{SessionTimeout: sessionIdle, MaxRequestBodyBytes: a.cfg.MaxBodyBytes},
+	)}
 	// Browsers name the page that asks. Only pages of this very host may.
 	origin := http.NewCrossOriginProtection()
 	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		a.deny(w, nil, sallyport.Errorf("mcp.origin", sallyport.CodeAccessDenied, "requests from another origin are refused"))
 	}))
 	return origin.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodPost {
+		r.Header.Del(callHeader)
+		stream := (r.Method == http.MethodGet || r.Method == http.MethodDelete) && r.Header.Get(sessionHeader) != ""
+		if r.Method != http.MethodPost && !stream {
 			w.Header().Set("Allow", http.MethodPost)
 			http.Error(w, "Method Not Allowed", http.StatusMethodNotAllowed)
 			return
@@ -46,7 +53,14 @@ func (a *API) Handler(principal func(*http.Request) (sallyport.Principal, error)
 			a.challenge(w, r, who, err)
 			return
 		}
-		a.serve(w, r, who, protocol)
+		if stream {
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(a.streams, cancel)() //nolint:contextcheck // two contexts meet here on purpose
+			a.serveSession(w, r.WithContext(ctx), caller{principal: who}, within)
+			return
+		}
+		a.serve(w, r, who, protocol, within)
 	}))
 }
 
@@ -64,7 +78,7 @@ func authenticate(r *http.Request, principal func(*http.Request) (sallyport.Prin
 }
 
 // serve judges the outside of the message and hands it to the SDK.
-func (a *API) serve(w http.ResponseWriter, r *http.Request, who sallyport.Principal, protocol http.Handler) {
+func (a *API) serve(w http.ResponseWriter, r *http.Request, who sallyport.Principal, protocol http.Handler, within *sessions) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != reply.MediaJSON {
 		http.Error(w, "Content-Type must be application/json", http.StatusUnsupportedMediaType)
 		return
@@ -102,9 +116,13 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, who sallyport.Princi
 		// The arguments take a way around the SDK: it would decode them for its header checks, through float64.
 		from.arguments, body = message.Arguments, message.WithoutArguments(body)
 	}
-	r = r.WithContext(withCaller(r.Context(), from))
+	r = r.WithContext(r.Context())
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	protocol.ServeHTTP(w, r)
+	if inSession(r, message) {
+		a.serveSession(w, r, from, within)
+		return
+	}
+	protocol.ServeHTTP(w, r.WithContext(withCaller(r.Context(), from)))
 }
 
 // lacks reports whether the message calls a tool, or a method of the Skills extension, whose scope the caller does not carry.

@@ -81,6 +81,10 @@ type API struct {
 	tools  []tool
 	tasks  []Tasks
 	server *mcp.Server
+	calls  callers
+	// streams ends when endStreams is called.
+	streams    context.Context //nolint:containedctx // it is the life of the API, not of a call
+	endStreams context.CancelFunc
 }
 
 // instructions tell a model what the server is for, before it reads any tool.
@@ -108,7 +112,8 @@ func New(cfg Config) *API {
 	if cfg.TaskAfter <= 0 {
 		cfg.TaskAfter = defaultTaskAfter
 	}
-	a := &API{cfg: cfg}
+	a := &API{cfg: cfg, calls: callers{pending: map[string]caller{}}}
+	a.streams, a.endStreams = context.WithCancel(context.Background()) //nolint:forbidigo // it ends with EndStreams
 	a.tasks = append(a.tasks, executions{a})
 	if cfg.ExtendTasks != nil {
 		a.tasks = append(a.tasks, cfg.ExtendTasks)
@@ -188,6 +193,7 @@ func (a *API) guard(next mcp.MethodHandler) mcp.MethodHandler {
 				result, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error"}
 			}
 		}()
+		ctx = a.calledIn(ctx, req)
 		if _, ok := callerFrom(ctx); !ok {
 			return nil, &jsonrpc.Error{
 				Code: mcpwire.CodeTransport, Message: sallyport.Lookup(sallyport.CodeUnauthenticated).Message,

@@ -101,22 +101,24 @@ func (t *lineTransport) Read(ctx context.Context) (jsonrpc.Message, error) {
 		case <-t.closed:
 			return nil, io.EOF
 		case next := <-t.lines:
-			req, err := t.accept(next)
+			message, err := t.accept(next)
 			if err != nil {
 				if errors.Is(err, io.EOF) {
 					t.drain()
 				}
 				return nil, err
 			}
-			if req != nil {
-				return req, nil
+			if message != nil {
+				return message, nil
 			}
 		}
 	}
 }
 
 // accept decodes one line. It answers a faulty one itself and returns neither a message nor an error.
-func (t *lineTransport) accept(next lineOrErr) (*jsonrpc.Request, error) {
+//
+//nolint:ireturn,nilnil // the SDK's interface; a line that was answered here is neither
+func (t *lineTransport) accept(next lineOrErr) (jsonrpc.Message, error) {
 	switch {
 	case errors.Is(next.err, mcpwire.ErrLineTooLong):
 		return nil, t.out.WriteLine(mcpwire.TooLong(mcpwire.MaxLine).Response())
@@ -131,10 +133,10 @@ func (t *lineTransport) accept(next lineOrErr) (*jsonrpc.Request, error) {
 		}
 		return nil, t.out.WriteLine(fault.Response())
 	}
-	if outside.Method == "" {
-		return nil, nil // an answer: this server asks nothing
-	}
 	message, err := jsonrpc.DecodeMessage(next.line)
+	if response, ok := message.(*jsonrpc.Response); ok && err == nil {
+		return response, nil // to what a call asked the client
+	}
 	req, isRequest := message.(*jsonrpc.Request)
 	if err != nil || !isRequest {
 		fault := &mcpwire.Error{ID: outside.ID, Code: mcpwire.CodeInvalidRequest, Message: "invalid request"}

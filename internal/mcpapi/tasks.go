@@ -164,14 +164,9 @@ func declares(req mcp.Request) bool {
 
 // TasksRequired is the error for a client that did not declare the extension and asks for what needs it.
 func TasksRequired() error {
-	needed := &mcp.ClientCapabilities{}
-	needed.AddExtension(tasksExtension, map[string]any{})
-	data, err := json.Marshal(mcp.MissingRequiredClientCapabilityData{RequiredCapabilities: needed})
-	if err != nil {
-		data = nil
-	}
 	return &jsonrpc.Error{
-		Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the client must declare the extension " + tasksExtension, Data: data,
+		Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the client must declare the extension " + tasksExtension,
+		Data: json.RawMessage(`{"requiredCapabilities":{"extensions":{"` + tasksExtension + `":{}}}}`),
 	}
 }
 

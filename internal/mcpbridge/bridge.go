@@ -58,6 +58,7 @@ func Run(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 	b := &bridge{cfg: cfg, client: &client, shown: endpoint.Redacted(), out: mcpwire.NewWriter(out), calls: map[string]*inFlight{}}
 
 	ctx, stop := context.WithCancel(ctx)
+	defer b.leave(ctx)
 	defer b.started.Wait()
 	defer stop()
 	lines := make(chan lineOrErr)
@@ -112,6 +113,8 @@ type bridge struct {
 	calls map[string]*inFlight // by id as received
 	// version is what initialize agreed on, for the messages of the older revisions, which do not name theirs.
 	version string
+	// session is the server's, where it began one with the older revisions; within it the server may ask the client.
+	session string
 }
 
 // inFlight is one call that waits for its answer.
@@ -133,8 +136,11 @@ func (b *bridge) accept(ctx context.Context, line []byte) {
 	}
 	switch {
 	case message.Method == "":
-		// An answer of the client: the server keeps no session and asked nothing.
-		b.cfg.Logger.DebugContext(ctx, "an answer that nobody asked for was dropped")
+		if b.inSession() == "" {
+			b.cfg.Logger.DebugContext(ctx, "an answer that nobody asked for was dropped")
+			return
+		}
+		b.started.Go(func() { b.notify(ctx, message, line) })
 	case message.IsCall():
 		b.call(ctx, message, line)
 	case message.Method == "notifications/cancelled":
@@ -230,6 +236,19 @@ func (b *bridge) answer(fault *mcpwire.Error) {
 	if err := b.out.WriteLine(fault.Response()); err != nil {
 		b.cfg.Logger.Warn("the client does not read", "error", err)
 	}
+}
+
+func (b *bridge) inSession() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.session
+}
+
+// enter keeps the session; an empty one is none.
+func (b *bridge) enter(session string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.session = session
 }
 
 func (b *bridge) agreed() string {

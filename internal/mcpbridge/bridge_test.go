@@ -385,3 +385,64 @@ func TestReadError(t *testing.T) {
 		t.Errorf("got %v, want the error of the input", err)
 	}
 }
+
+// A session that the server begins is kept for what comes after: what the server asks within a call reaches the client, the answer goes
+// back, a session that is gone is done without, and the last one is ended.
+func TestSession(t *testing.T) {
+	t.Parallel()
+	answered, ended := make(chan string, 1), make(chan string, 1)
+	known := "s1"
+	s := start(t, func(w http.ResponseWriter, r *http.Request) {
+		session := r.Header.Get("Mcp-Session-Id")
+		if r.Method == http.MethodDelete {
+			ended <- session
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		switch {
+		case strings.Contains(string(body), `"initialize"`):
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Mcp-Session-Id", known)
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}`)
+		case session != "" && session != known:
+			http.Error(w, "session not found", http.StatusNotFound)
+		case strings.Contains(string(body), `"ask"`):
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: {\"jsonrpc\":\"2.0\",\"id\":\"q\",\"method\":\"elicitation/create\",\"params\":{}}\n\n")
+			_ = http.NewResponseController(w).Flush()
+			_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"said\":%q}}\n\n", <-answered)
+		case strings.Contains(string(body), `"result"`):
+			answered <- session
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":3,"result":{"session":%q}}`, session)
+		}
+	}, "")
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
+	s.receive()
+	s.send(`{"jsonrpc":"2.0","id":2,"method":"ask"}`)
+	if got := s.receive(); !strings.Contains(got, "elicitation/create") {
+		t.Fatalf("got %s", got)
+	}
+	s.send(`{"jsonrpc":"2.0","id":"q","result":{"action":"accept"}}`)
+	if got, want := s.receive(), `{"jsonrpc":"2.0","id":2,"result":{"said":"s1"}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	known = "s2" // a server that was started anew
+	s.send(`{"jsonrpc":"2.0","id":3,"method":"tools/list"}`)
+	if got, want := s.receive(), `{"jsonrpc":"2.0","id":3,"result":{"session":""}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	s.send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`)
+	s.receive()
+	if err := s.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.wait(); err != nil {
+		t.Error(err)
+	}
+	if got := <-ended; got != "s2" {
+		t.Errorf("ended %q", got)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/internal/mcpwire"
@@ -64,24 +65,74 @@ func (b *bridge) forward(ctx context.Context, own *inFlight, line []byte) *mcpwi
 	}
 }
 
-// post sends one message with the headers that belong to it.
+// post sends one message, within the server's session if there is one. A session that the server no longer knows was refused before
+// anything was done, so the message goes out again without.
 func (b *bridge) post(ctx context.Context, message mcpwire.Message, line []byte) (*http.Response, error) {
+	session := b.inSession()
+	if message.ProtocolVersion != "" || message.Method == "initialize" {
+		session = ""
+	}
+	resp, err := b.send(ctx, message, line, session)
+	if err != nil || session == "" || resp.StatusCode != http.StatusNotFound {
+		if err == nil && message.Method == "initialize" && resp.StatusCode == http.StatusOK {
+			b.enter(resp.Header.Get(sessionHeader))
+		}
+		return resp, err
+	}
+	_ = resp.Body.Close()
+	b.enter("")
+	return b.send(ctx, message, line, "")
+}
+
+const sessionHeader = "Mcp-Session-Id"
+
+// leaveWait bounds the goodbye.
+const leaveWait = 2 * time.Second
+
+// leave ends the server's session. One that cannot be told ends by itself.
+func (b *bridge) leave(ctx context.Context) {
+	session := b.inSession()
+	if session == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWait)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, b.cfg.URL, http.NoBody)
+	if err != nil {
+		return
+	}
+	b.identify(req, b.agreed(), session)
+	if resp, err := b.client.Do(req); err == nil {
+		_ = resp.Body.Close()
+	}
+}
+
+// identify sets the headers that say who sends the request, and within what.
+func (b *bridge) identify(req *http.Request, version, session string) {
+	if b.cfg.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+b.cfg.Key)
+	}
+	if version != "" {
+		req.Header.Set("Mcp-Protocol-Version", headerValue(version))
+	}
+	if session != "" {
+		req.Header.Set(sessionHeader, session)
+	}
+}
+
+// send is one request with the headers that belong to the message.
+func (b *bridge) send(ctx context.Context, message mcpwire.Message, line []byte, session string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, b.cfg.URL, bytes.NewReader(line))
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream")
-	if b.cfg.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+b.cfg.Key)
-	}
 	version := message.ProtocolVersion
 	if version == "" && message.Method != "initialize" {
 		version = b.agreed()
 	}
-	if version != "" {
-		req.Header.Set("Mcp-Protocol-Version", headerValue(version))
-	}
+	b.identify(req, version, session)
 	if version >= firstMirrored {
 		req.Header.Set("Mcp-Method", headerValue(message.Method))
 		if message.Name != "" {
