@@ -191,7 +191,9 @@ func (e *Executor) Execute(ctx context.Context, req sallyport.ExecRequest) (sall
 	if err != nil {
 		return sallyport.Result{}, e.failure(ctx, o, err)
 	}
-	result, err := o.result(p.isolation(), req.Interpreter.Program)
+	isolation := p.isolation()
+	isolation.RuntimeDigest = req.Interpreter.Digest
+	result, err := o.result(isolation, req.Interpreter.Program)
 	if err != nil {
 		return sallyport.Result{}, e.failure(ctx, o, err)
 	}

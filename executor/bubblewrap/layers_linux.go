@@ -109,6 +109,7 @@ func (e *Executor) try(ctx context.Context, plan string) *probed {
 		Available: true, Layers: layers, Missing: missing, Plan: plan, Profile: e.cfg.Profile,
 		Features: []sallyport.Feature{
 			sallyport.FeatureArgv, sallyport.FeatureRevision, sallyport.FeatureFiles, sallyport.FeatureArtifacts,
+			sallyport.FeatureRoots,
 			sallyport.FeatureSecrets,
 		},
 	}

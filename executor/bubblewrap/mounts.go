@@ -1,7 +1,6 @@
 package bubblewrap
 
 import (
-	"os"
 	"path"
 	"path/filepath"
 	"strconv"
@@ -61,9 +60,9 @@ type dataFile struct {
 	path string
 }
 
-// options are the arguments of bubblewrap, in the order in which it acts on them. helperFD holds PID 1's program, etc the
-// made-up files of /etc and inputs the caller's files.
-func options(plan string, size sizes, helperFD int, etc, inputs []dataFile) []string {
+// options are the arguments of bubblewrap, in the order in which it acts on them. system shows the programs that the run can use, helperFD
+// holds PID 1's program, etc the made-up files of /etc and inputs the caller's files.
+func options(plan string, system []string, size sizes, helperFD int, etc, inputs []dataFile) []string {
 	args := []string{
 		"--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup",
 		"--hostname", "sallyport",
@@ -81,27 +80,10 @@ func options(plan string, size sizes, helperFD int, etc, inputs []dataFile) []st
 		args = append(args, "--unshare-user", "--disable-userns", "--uid", strconv.Itoa(insideUID), "--gid", strconv.Itoa(insideUID))
 	}
 	// What bubblewrap makes on the way to something else is private to whoever started it, which can be root.
-	for _, dir := range []string{"/etc", "/etc/ssl", "/var", "/run", path.Dir(pathHome), path.Dir(pathCPUs)} {
+	for _, dir := range []string{"/etc", "/var", "/run", path.Dir(pathHome), path.Dir(pathCPUs)} {
 		args = append(args, "--dir", dir)
 	}
-	for _, dir := range systemDirs() {
-		info, err := os.Lstat(dir)
-		if err != nil {
-			continue
-		}
-		if info.Mode()&os.ModeSymlink == 0 {
-			args = append(args, "--ro-bind", dir, dir)
-			continue
-		}
-		if target, err := os.Readlink(dir); err == nil {
-			args = append(args, "--symlink", target, dir)
-		}
-	}
-	for _, file := range systemFiles() {
-		args = append(args, "--ro-bind-try", file, file)
-	}
-	// Where programs look for the name of the system, and for a second place for temporary files.
-	args = append(args, "--symlink", "../usr/lib/os-release", "/etc/os-release", "--symlink", "../tmp", "/var/tmp")
+	args = append(args, system...)
 	for _, f := range etc {
 		args = append(args, "--perms", "0444", "--file", strconv.Itoa(f.fd), f.path)
 	}

@@ -24,8 +24,10 @@ func newSpec(req sallyport.ExecRequest) (spec, error) {
 		return invalid("a run needs a grace to be ended in")
 	case !path.IsAbs(req.Interpreter.Program) || path.Clean(req.Interpreter.Program) != req.Interpreter.Program:
 		return invalid("the interpreter must be an absolute path")
-	case req.Interpreter.Root != "" || req.Interpreter.Image != "":
-		return invalid("a runtime that is a folder or an image cannot be used here")
+	case req.Interpreter.Root == "" && req.Interpreter.Image != "":
+		return invalid("the image of the runtime is not unpacked")
+	case req.Interpreter.Root != "" && rootFault(req.Interpreter.Root) != "":
+		return invalid(rootFault(req.Interpreter.Root))
 	case !slices.ContainsFunc(req.Files, func(f sallyport.Component) bool { return f.Path == req.ScriptPath }):
 		return invalid("the script is not part of the revision")
 	}
@@ -37,6 +39,7 @@ func newSpec(req sallyport.ExecRequest) (spec, error) {
 		stdin:  req.Stdin,
 		files:  req.Files,
 		inputs: req.Inputs,
+		root:   req.Interpreter.Root,
 		limits: l,
 		grace:  req.Grace,
 		env: []string{
@@ -52,7 +55,7 @@ func newSpec(req sallyport.ExecRequest) (spec, error) {
 			"SKILL_INPUT=" + pathInput,
 		},
 	}
-	if req.Interpreter.Runtime == "python" {
+	if req.Interpreter.Runtime == "python" || strings.HasPrefix(path.Base(req.Interpreter.Program), "python") {
 		// Compiled files would only fill the scratch of a folder that is thrown away.
 		s.env = append(s.env, "PYTHONDONTWRITEBYTECODE=1")
 	}

@@ -26,6 +26,7 @@ type spec struct {
 	stdin  []byte
 	files  []sallyport.Component
 	inputs []sallyport.InputFile
+	root   string // the folder that takes the place of the host's system; empty for the host's
 	plan   string // how the sandbox is built
 	limits sallyport.Limits
 	grace  time.Duration

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/sallyport-dev/sallyport"
 )
 
 // start takes every resource of the run and starts bubblewrap.
@@ -134,7 +136,15 @@ func (a *active) data(files []*os.File) ([]*os.File, error) {
 		}
 		inputs = append(inputs, dataFile{fd, path.Join(pathInput, in.Name)})
 	}
-	args, err := memoryFile([]byte(strings.Join(options(a.spec.plan, a.sizes(), helperFD, etc, inputs), "\x00") + "\x00"))
+	system := hostSystem()
+	if a.spec.root != "" {
+		if system, err = rootSystem(a.spec.root); err != nil {
+			return nil, &sallyport.Error{
+				Op: "bubblewrap.root", Code: sallyport.CodeSandboxUnavailable, Message: "the runtime cannot serve: " + err.Error(), Err: err,
+			}
+		}
+	}
+	args, err := memoryFile([]byte(strings.Join(options(a.spec.plan, system, a.sizes(), helperFD, etc, inputs), "\x00") + "\x00"))
 	if err != nil {
 		return nil, err
 	}
