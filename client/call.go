@@ -15,6 +15,9 @@ import (
 	"github.com/sallyport-dev/sallyport"
 )
 
+// tenantHeader names the tenant that the operator acts in.
+const tenantHeader = "Sallyport-Tenant"
+
 // request is one call before it is sent.
 type request struct {
 	method string
@@ -143,6 +146,9 @@ func (c *Client) open(ctx context.Context, req request) (*http.Response, error) 
 	maps.Copy(r.Header, req.header)
 	if req.media != "" {
 		r.Header.Set("Content-Type", req.media)
+	}
+	if c.cfg.Tenant != "" {
+		r.Header.Set(tenantHeader, string(c.cfg.Tenant))
 	}
 	if c.cfg.Key != "" {
 		r.Header.Set("Authorization", "Bearer "+c.cfg.Key)

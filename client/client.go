@@ -21,6 +21,9 @@ type Config struct {
 	URL string
 	// Key is the API key; empty sends none.
 	Key string
+	// Tenant is the tenant that the operator of a data folder acts in; empty is the default one. A server refuses it over the
+	// network: a key belongs to one tenant.
+	Tenant sallyport.TenantID
 	// Transport carries the requests; nil means HTTP with the proxies of the environment. See [InProcess] and [Unix]. Redirects
 	// are never followed: they would take the key somewhere else.
 	Transport http.RoundTripper

@@ -108,15 +108,16 @@ func (c *Client) Keys(ctx context.Context) (sallyport.Envelope[KeyList], error) 
 }
 
 type keyBody struct {
-	Name      string             `json:"name"`
-	Scopes    []sallyport.Scope  `json:"scopes,omitempty"`
-	Teams     []sallyport.TeamID `json:"teams,omitempty"`
-	ExpiresAt *time.Time         `json:"expires_at,omitempty"`
+	Name      string               `json:"name"`
+	Scopes    []sallyport.Scope    `json:"scopes,omitempty"`
+	Roles     []sallyport.RoleName `json:"roles,omitempty"`
+	Teams     []sallyport.TeamID   `json:"teams,omitempty"`
+	ExpiresAt *time.Time           `json:"expires_at,omitempty"`
 }
 
 // CreateKey makes a key; the answer is the only one that holds its secret.
 func (c *Client) CreateKey(ctx context.Context, req access.KeyRequest) (sallyport.Envelope[access.NewKey], error) {
-	r, err := post("/v1/keys", nil, keyBody{req.Name, req.Scopes, req.Teams, req.ExpiresAt})
+	r, err := post("/v1/keys", nil, keyBody{req.Name, req.Scopes, req.Roles, req.Teams, req.ExpiresAt})
 	if err != nil {
 		return sallyport.Envelope[access.NewKey]{}, err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/access"
@@ -17,7 +18,8 @@ type keyCommands struct {
 
 type keyCreateCommand struct {
 	Name    string   `help:"A name to recognise the key by." required:"" placeholder:"NAME"`
-	Scope   []string `help:"What the key may do; may be repeated: memory:read, memory:write, grants:write, audit:read, admin." required:"" placeholder:"SCOPE"`
+	Scope   []string `help:"What the key may do; may be repeated: memory:read, memory:write, grants:write, audit:read, admin." placeholder:"SCOPE"`
+	Role    []string `help:"A role of the key, built in or of the tenant's own; may be repeated: reader, author, reviewer, auditor, admin." placeholder:"ROLE"`
 	Team    []string `help:"The teams of its principal (default: the team default)." placeholder:"TEAM"`
 	Expires string   `help:"Let the key end after this long, such as 720h." placeholder:"DURATION"`
 }
@@ -33,6 +35,12 @@ func (c *keyCreateCommand) run(ctx context.Context, a *app) error {
 		}
 		req.Scopes = append(req.Scopes, scope)
 	}
+	for _, role := range c.Role {
+		req.Roles = append(req.Roles, sallyport.RoleName(role))
+	}
+	if len(req.Scopes) == 0 && len(req.Roles) == 0 {
+		return badUsage("say what the key may do with --role or --scope")
+	}
 	for _, team := range c.Team {
 		req.Teams = append(req.Teams, sallyport.TeamID(team))
 	}
@@ -47,10 +55,22 @@ func (c *keyCreateCommand) run(ctx context.Context, a *app) error {
 		}
 		return show(a, envelope, func(p *page, made access.NewKey) {
 			p.line("%s", p.bold(clean(made.Secret)))
-			a.notes.line("%s", a.notes.dim("key "+string(made.Key.ID)+" of "+clean(made.Key.Name)+" may "+joinWords(made.Key.Scopes)+
+			a.notes.line("%s", a.notes.dim("key "+string(made.Key.ID)+" of "+clean(made.Key.Name)+" may "+mayText(made.Key)+
 				"; the secret is shown this once"))
 		})
 	})
+}
+
+// mayText says what a key may do.
+func mayText(k sallyport.Key) string {
+	parts := []string{}
+	if len(k.Roles) > 0 {
+		parts = append(parts, "as "+joinWords(k.Roles))
+	}
+	if len(k.Scopes) > 0 {
+		parts = append(parts, joinWords(k.Scopes))
+	}
+	return clean(strings.Join(parts, " and "))
 }
 
 type keyListCommand struct{}
@@ -70,7 +90,7 @@ func (*keyListCommand) run(ctx context.Context, a *app) error {
 				if k.RevokedAt != nil {
 					state = "revoked"
 				}
-				rows = append(rows, []string{string(k.ID), k.Name, k.Prefix + "…", joinWords(k.Scopes), whenOr(k.LastUsedAt, "never"), state})
+				rows = append(rows, []string{string(k.ID), k.Name, k.Prefix + "…", mayText(k), whenOr(k.LastUsedAt, "never"), state})
 			}
 			p.table([]string{"KEY", "NAME", "BEGINS", "SCOPES", "LAST USED", "EXPIRES"}, rows)
 		})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -48,20 +49,42 @@ func (c *mcpCommand) serve(ctx context.Context, a *app, t *target, logger *slog.
 	if t.folder != nil {
 		switch err := t.folder.take(ctx); {
 		case err == nil:
-			return t.folder.owned().server.ServeMCP(ctx, agent(), a.stdin, a.stdout)
+			p, err := agent(ctx, t.folder.owned().server, t.tenant)
+			if err != nil {
+				return err
+			}
+			return t.folder.owned().server.ServeMCP(ctx, p, a.stdin, a.stdout)
 		case !errors.Is(err, errOwned):
 			return err
 		}
 		logger.InfoContext(ctx, "another process owns the data folder; messages go to it")
 	}
 	return mcpbridge.Run(ctx, mcpbridge.Config{
-		Client: &http.Client{Transport: t.transport}, URL: strings.TrimSuffix(t.url, "/") + "/mcp", Key: t.key, Logger: logger,
+		Client: &http.Client{Transport: inTenant{t.transport, t.tenant}}, URL: strings.TrimSuffix(t.url, "/") + "/mcp", Key: t.key, Logger: logger,
 	}, a.stdin, a.stdout)
 }
 
 // agent is the operator as far as an agent may be it: it can use and write skills and run what was granted, and cannot grant.
-func agent() sallyport.Principal {
-	p := server.Operator()
+func agent(ctx context.Context, s *server.Server, tenant sallyport.TenantID) (sallyport.Principal, error) {
+	p, err := s.Access().Operate(ctx, server.Operator(), cmp.Or(tenant, sallyport.DefaultTenant))
 	p.Scopes, p.Operator = server.Loopback().Scopes, false
-	return p
+	return p, err
+}
+
+// inTenant is a transport that says which tenant the operator acts in.
+type inTenant struct {
+	next   http.RoundTripper
+	tenant sallyport.TenantID
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t inTenant) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.tenant != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set(server.TenantHeader, string(t.tenant))
+	}
+	if t.next == nil {
+		return http.DefaultTransport.RoundTrip(r)
+	}
+	return t.next.RoundTrip(r)
 }

@@ -11,6 +11,7 @@ type globals struct {
 	Help   helpFlag `help:"Show help." short:"h"`
 	Data   string   `help:"Work on this data folder (default: SALLYPORT_DATA, else the user's data home)." placeholder:"DIR"`
 	URL    string   `help:"Work on this server (default: SALLYPORT_URL); the key comes from SALLYPORT_KEY." name:"url" placeholder:"URL"`
+	Tenant string   `help:"Act in this tenant, as the operator of the data folder (default: the tenant default)." placeholder:"TENANT"`
 	JSON   bool     `help:"Print one JSON document and nothing else on standard output." name:"json"`
 	Config string   `help:"Read settings from this server.yaml (default: SALLYPORT_CONFIG)." placeholder:"FILE"`
 	Set    []string `help:"Set one setting of docs/config.md; may be repeated." placeholder:"KEY=VALUE" sep:"none"`
@@ -53,6 +54,11 @@ type commands struct {
 	Explain    explainCommand    `cmd:"" help:"Say whether a script would run, and what would open the gate that refuses."`
 	Execution  executionCommands `cmd:"" help:"Look at what ran."`
 	Audit      auditCommands     `cmd:"" help:"Read and verify the audit trail."`
+	Tenant     tenantCommands    `cmd:"" help:"Make, list and disable tenants."`
+	Team       teamCommands      `cmd:"" help:"Look after the teams of the tenant and their members."`
+	Role       roleCommands      `cmd:"" help:"Look after the roles of the tenant."`
+	Principal  principalCommands `cmd:"" help:"Look after the principals of the tenant and their roles."`
+	Policy     policyCommands    `cmd:"" help:"Show and change what the tenant narrows for itself."`
 	Key        keyCommands       `cmd:"" help:"Create, list and revoke API keys."`
 	Secret     secretCommands    `cmd:"" help:"Set, list and remove secrets, and replace the key that encrypts them."`
 	Bench      benchCommand      `cmd:"" help:"Measure what a governed run costs beside a plain process."`

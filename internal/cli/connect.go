@@ -16,6 +16,8 @@ import (
 type target struct {
 	url string
 	key string
+	// tenant is set by the operator of a folder only.
+	tenant sallyport.TenantID
 	// transport is nil for a server, which is reached as any other.
 	transport http.RoundTripper
 	// folder is nil when the target is a server.
@@ -34,6 +36,9 @@ func (a *app) target(logger *slog.Logger) (*target, error) {
 	if url == "" && a.args.Data == "" {
 		url = a.env.URL
 	}
+	if url != "" && a.args.Tenant != "" {
+		return nil, badUsage("--tenant is for the operator of a data folder; a key of a server belongs to one tenant")
+	}
 	if url != "" {
 		return &target{url: url, key: string(a.env.Key)}, nil
 	}
@@ -42,7 +47,7 @@ func (a *app) target(logger *slog.Logger) (*target, error) {
 		return nil, err
 	}
 	f := a.folder(settings, logger)
-	return &target{url: localURL, transport: f, folder: f}, nil
+	return &target{url: localURL, transport: f, folder: f, tenant: sallyport.TenantID(a.args.Tenant)}, nil
 }
 
 func (a *app) folder(settings config.Settings, logger *slog.Logger) *folder {
@@ -71,7 +76,7 @@ func (a *app) withClient(ctx context.Context, use func(c *client.Client) error) 
 	}
 	defer func() { err = errors.Join(err, t.close(ctx)) }()
 	c, err := client.New(client.Config{
-		URL: t.url, Key: t.key, Transport: t.transport, Received: func(envelope []byte) { a.received = envelope },
+		URL: t.url, Key: t.key, Tenant: t.tenant, Transport: t.transport, Received: func(envelope []byte) { a.received = envelope },
 	})
 	if err != nil {
 		return err
