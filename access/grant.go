@@ -29,10 +29,19 @@ type grantDetail struct {
 	Pin        sallyport.Digest     `json:"pin"`
 	RevisionID sallyport.RevisionID `json:"revision_id,omitempty"`
 	ExpiresAt  *time.Time           `json:"expires_at,omitempty"`
+	Before     *stateDetail         `json:"before"`
+	After      *stateDetail         `json:"after"`
 }
 
-func detailOf(g sallyport.Grant) grantDetail {
-	return grantDetail{g.ID, g.SkillID, g.Slug, g.ScriptPath, g.Pin, g.RevisionID, g.ExpiresAt}
+// stateDetail is a grant or key before or after a change; nil when there is none.
+type stateDetail struct {
+	State sallyport.GrantState `json:"state"`
+}
+
+func stated(state sallyport.GrantState) *stateDetail { return &stateDetail{state} }
+
+func detailOf(g sallyport.Grant, before, after *stateDetail) grantDetail {
+	return grantDetail{g.ID, g.SkillID, g.Slug, g.ScriptPath, g.Pin, g.RevisionID, g.ExpiresAt, before, after}
 }
 
 // entityOf names what a grant is about: "slug" when it is skill-wide, else "slug/script".
@@ -85,7 +94,7 @@ func (s *Service) Issue(ctx context.Context, p sallyport.Principal, req IssueReq
 		ID: sallyport.GrantID(id), TenantID: p.TenantID, SkillID: skill.ID, Slug: skill.Slug, ScriptPath: scriptPath,
 		Pin: expected, RevisionID: revision.ID, IssuedBy: p.ID, IssuedAt: now, ExpiresAt: expires,
 	}
-	if err := s.record(ctx, p, now, sallyport.ActionGrantIssue, entityOf(grant), detailOf(grant)); err != nil {
+	if err := s.record(ctx, p, now, sallyport.ActionGrantIssue, entityOf(grant), detailOf(grant, nil, stated(sallyport.GrantActive))); err != nil {
 		return sallyport.Grant{}, err
 	}
 	if err := s.cfg.Store.AddGrant(ctx, p.TenantID, grant); err != nil {
@@ -187,7 +196,7 @@ func (s *Service) Revoke(ctx context.Context, p sallyport.Principal, id sallypor
 		return sallyport.Grant{}, alreadyRevoked
 	}
 	now := s.now()
-	if err := s.record(ctx, p, now, sallyport.ActionGrantRevoke, entityOf(grant), detailOf(grant)); err != nil {
+	if err := s.record(ctx, p, now, sallyport.ActionGrantRevoke, entityOf(grant), detailOf(grant, stated(grant.State(now)), stated(sallyport.GrantRevoked))); err != nil {
 		return sallyport.Grant{}, err
 	}
 	revoked, err := s.cfg.Store.RevokeGrant(ctx, p.TenantID, id, p.ID, now)

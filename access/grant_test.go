@@ -46,6 +46,7 @@ func TestIssue(t *testing.T) {
 	wantDetail := map[string]any{
 		"grant_id": string(got.ID), "skill_id": "s1", "slug": "csv", "script_path": "scripts/a.py", "pin": string(pinOne),
 		"revision_id": "r1", "expires_at": end.Format(time.RFC3339Nano),
+		"before": nil, "after": map[string]any{"state": "active"},
 	}
 	if diff := cmp.Diff(wantDetail, detail); diff != "" {
 		t.Errorf("detail (-want +got):\n%s", diff)

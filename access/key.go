@@ -36,10 +36,20 @@ type keyDetail struct {
 	Roles       []sallyport.RoleName  `json:"roles,omitempty"`
 	Teams       []sallyport.TeamID    `json:"teams"`
 	ExpiresAt   *time.Time            `json:"expires_at,omitempty"`
+	Before      *stateDetail          `json:"before"`
+	After       *stateDetail          `json:"after"`
 }
 
-func keyDetailOf(k sallyport.Key) keyDetail {
-	return keyDetail{k.ID, k.PrincipalID, k.Name, k.Prefix, k.Scopes, k.Roles, k.Teams, k.ExpiresAt}
+func keyDetailOf(k sallyport.Key, before, after *stateDetail) keyDetail {
+	return keyDetail{k.ID, k.PrincipalID, k.Name, k.Prefix, k.Scopes, k.Roles, k.Teams, k.ExpiresAt, before, after}
+}
+
+// keyState is the state of a key that is not revoked.
+func keyState(k sallyport.Key, now time.Time) *stateDetail {
+	if !k.Active(now) {
+		return stated(sallyport.GrantExpired)
+	}
+	return stated(sallyport.GrantActive)
 }
 
 // CreateKey makes an API key of p's tenant and audits it before it is stored. Needs admin. The key can have only scopes and
@@ -73,7 +83,7 @@ func (s *Service) CreateKey(ctx context.Context, p sallyport.Principal, req KeyR
 		ID: sallyport.KeyID(id), TenantID: p.TenantID, PrincipalID: sallyport.PrincipalID("key:" + id), Name: req.Name,
 		Prefix: secret[:prefixLength], Scopes: scopes, Roles: roles, Teams: teams, CreatedBy: p.ID, CreatedAt: now, ExpiresAt: expires,
 	}
-	if err := s.record(ctx, p, now, sallyport.ActionKeyCreate, id, keyDetailOf(key)); err != nil {
+	if err := s.record(ctx, p, now, sallyport.ActionKeyCreate, id, keyDetailOf(key, nil, keyState(key, now))); err != nil {
 		return NewKey{}, err
 	}
 	if err := s.cfg.Store.AddKey(ctx, p.TenantID, key, hashSecret(secret)); err != nil {
@@ -162,7 +172,7 @@ func (s *Service) RevokeKey(ctx context.Context, p sallyport.Principal, id sally
 	if err := keep(after); err != nil {
 		return err
 	}
-	if err := s.record(ctx, p, now, sallyport.ActionKeyRevoke, string(id), keyDetailOf(key)); err != nil {
+	if err := s.record(ctx, p, now, sallyport.ActionKeyRevoke, string(id), keyDetailOf(key, keyState(key, now), stated(sallyport.GrantRevoked))); err != nil {
 		return err
 	}
 	revoked, err := s.cfg.Store.RevokeKey(ctx, p.TenantID, id, now, keep)

@@ -23,11 +23,29 @@ func (s *Service) commit(ctx context.Context, p sallyport.Principal, d draft) (S
 	if err != nil {
 		return SaveResult{}, saveFault(d, err)
 	}
-	s.record(ctx, p, sallyport.ActionSkillSave, skill, &revision, map[string]any{"created": save.Create})
+	s.record(ctx, p, sallyport.ActionSkillSave, skill, &revision, saved(d, save, skill))
 	if d.publish {
-		s.record(ctx, p, sallyport.ActionSkillPublish, skill, &revision, nil)
+		s.record(ctx, p, sallyport.ActionSkillPublish, skill, &revision, published(d.before(), revision))
 	}
 	return d.result(skill, revision, save.Create, false), nil
+}
+
+// before is the skill as it was; the zero skill when there was none.
+func (d draft) before() sallyport.Skill {
+	if d.existing == nil {
+		return sallyport.Skill{}
+	}
+	return *d.existing
+}
+
+// saved is the detail of a save.
+func saved(d draft, save RevisionSave, skill sallyport.Skill) map[string]any {
+	detail := change(nil, map[string]any{"latest_revision_id": skill.LatestRevisionID})
+	if d.existing != nil {
+		detail["before"] = map[string]any{"latest_revision_id": d.existing.LatestRevisionID}
+	}
+	detail["created"] = save.Create
+	return detail
 }
 
 // cleanDraft refuses a draft that is to be published and is not clean, where that is demanded.

@@ -48,7 +48,7 @@ func (s *Service) permit(ctx context.Context, p sallyport.Principal, skill sally
 		return &sallyport.Error{Op: opOverride, Code: sallyport.CodeAuditUnavailable}
 	}
 	found = found.without(s.cfg.FindingExclusions)
-	detail := published(skill)
+	detail := published(skill, revision)
 	detail["override"], detail["rule_set"], detail["verdict"] = override, found.RuleSet, found.Verdict
 	detail["clean"], detail["findings"] = found.Clean, found.Totals
 	if err := s.append(ctx, p, sallyport.ActionSkillPublish, skill, &revision, detail); err != nil {

@@ -42,25 +42,27 @@ func (s *Service) publishChecked(ctx context.Context, p sallyport.Principal, ref
 	return s.view(ctx, p, skill)
 }
 
-// publish moves the pointer and records it, unless that is on record already. It returns the skill and the revision as they are now.
+// publish records that the pointer moves, unless that is on record already, and moves it. It returns the skill and the revision as they are now.
 func (s *Service) publish(ctx context.Context, p sallyport.Principal, skill sallyport.Skill, revision sallyport.Revision, recorded bool) (sallyport.Skill, sallyport.Revision, error) {
 	at := s.now()
+	if !recorded {
+		if err := s.announce(ctx, p, sallyport.ActionSkillPublish, skill, &revision, published(skill, revision)); err != nil {
+			return skill, revision, err
+		}
+	}
 	now, err := s.cfg.Store.Publish(ctx, p.TenantID, skill.ID, revision.ID, at, p.ID)
 	if err != nil {
-		return skill, revision, err
+		return skill, revision, s.unstored(ctx, sallyport.ActionSkillPublish, skill, err)
 	}
 	if revision.State != sallyport.RevisionPublished {
 		revision.State, revision.PublishedAt = sallyport.RevisionPublished, &at
 	}
-	if !recorded {
-		s.record(ctx, p, sallyport.ActionSkillPublish, now, &revision, published(skill))
-	}
 	return now, revision, nil
 }
 
-// published is the detail of what was published before.
-func published(skill sallyport.Skill) map[string]any {
-	detail := map[string]any{}
+// published is the detail of what was published before, and of what is now.
+func published(skill sallyport.Skill, revision sallyport.Revision) map[string]any {
+	detail := change(map[string]any{"published_revision_id": skill.PublishedRevisionID}, map[string]any{"published_revision_id": revision.ID})
 	if skill.PublishedRevisionID != "" {
 		detail["previous_revision_id"] = skill.PublishedRevisionID
 	}
@@ -80,12 +82,15 @@ func (s *Service) Archive(ctx context.Context, p sallyport.Principal, ref sallyp
 	if err != nil || skill.Archived() {
 		return skill, err
 	}
-	at := s.now()
-	if skill, err = s.cfg.Store.SetArchived(ctx, p.TenantID, skill.ID, &at); err != nil {
+	if err := s.announce(ctx, p, sallyport.ActionSkillArchive, skill, nil, archiving(false, true)); err != nil {
 		return sallyport.Skill{}, err
 	}
-	s.record(ctx, p, sallyport.ActionSkillArchive, skill, nil, nil)
-	return skill, nil
+	at := s.now()
+	archived, err := s.cfg.Store.SetArchived(ctx, p.TenantID, skill.ID, &at)
+	if err != nil {
+		return sallyport.Skill{}, s.unstored(ctx, sallyport.ActionSkillArchive, skill, err)
+	}
+	return archived, nil
 }
 
 // Restore undoes Archive. Needs memory:write.
@@ -94,9 +99,16 @@ func (s *Service) Restore(ctx context.Context, p sallyport.Principal, ref sallyp
 	if err != nil || !skill.Archived() {
 		return skill, err
 	}
-	if skill, err = s.cfg.Store.SetArchived(ctx, p.TenantID, skill.ID, nil); err != nil {
+	if err := s.announce(ctx, p, sallyport.ActionSkillRestore, skill, nil, archiving(true, false)); err != nil {
 		return sallyport.Skill{}, err
 	}
-	s.record(ctx, p, sallyport.ActionSkillRestore, skill, nil, nil)
-	return skill, nil
+	restored, err := s.cfg.Store.SetArchived(ctx, p.TenantID, skill.ID, nil)
+	if err != nil {
+		return sallyport.Skill{}, s.unstored(ctx, sallyport.ActionSkillRestore, skill, err)
+	}
+	return restored, nil
+}
+
+func archiving(before, after bool) map[string]any {
+	return change(map[string]any{"archived": before}, map[string]any{"archived": after})
 }

@@ -21,9 +21,10 @@ func (s *Service) DeleteRevision(ctx context.Context, p sallyport.Principal, ref
 	if err != nil {
 		return sallyport.Revision{}, err
 	}
+	// Whether anything names it is the store's to say, so this is on record once it is done.
 	if err := s.cfg.Store.DeleteRevision(ctx, p.TenantID, skill.ID, id); err != nil {
 		return sallyport.Revision{}, err
 	}
-	s.record(ctx, p, sallyport.ActionRevisionDelete, skill, &revision, nil)
+	s.record(ctx, p, sallyport.ActionRevisionDelete, skill, &revision, change(map[string]any{"state": revision.State, "digest": revision.Digest}, nil))
 	return revision, nil
 }

@@ -21,6 +21,29 @@ func (s *Service) record(ctx context.Context, p sallyport.Principal, action sall
 	}
 }
 
+// announce appends to the audit trail what is about to be stored. An act that cannot be put on record is refused:
+// AUDIT_UNAVAILABLE.
+func (s *Service) announce(ctx context.Context, p sallyport.Principal, action sallyport.Action, skill sallyport.Skill, revision *sallyport.Revision, more map[string]any) error {
+	if err := s.append(ctx, p, action, skill, revision, more); err != nil {
+		return &sallyport.Error{
+			Op: "registry." + string(action), Code: sallyport.CodeAuditUnavailable, Err: err,
+			Message: "the audit trail cannot be written, so nothing was changed",
+		}
+	}
+	return nil
+}
+
+// unstored logs that an act is on record and was not stored, and returns err.
+func (s *Service) unstored(ctx context.Context, action sallyport.Action, skill sallyport.Skill, err error) error {
+	s.cfg.Logger.ErrorContext(ctx, "an act was audited and then not stored", "action", action, "skill_id", skill.ID, "error", err)
+	return err
+}
+
+// change is the part of a detail that says what an act changes; nil means that there is nothing.
+func change(before, after map[string]any) map[string]any {
+	return map[string]any{"before": before, "after": after}
+}
+
 // append appends to the audit trail.
 func (s *Service) append(ctx context.Context, p sallyport.Principal, action sallyport.Action, skill sallyport.Skill, revision *sallyport.Revision, more map[string]any) error {
 	if s.cfg.Trail == nil {
