@@ -34,8 +34,10 @@ type Config struct {
 	CheckpointLog io.Writer
 	// Interval between checkpoints; zero means one minute.
 	Interval time.Duration
-	Logger   *slog.Logger     // nil discards
-	Now      func() time.Time // nil means time.Now
+	// Archive is a folder that entries are written to before they are removed; empty means that they are not.
+	Archive string
+	Logger  *slog.Logger     // nil discards
+	Now     func() time.Time // nil means time.Now
 }
 
 // Store is what this package needs of the database.
@@ -53,10 +55,19 @@ type Store interface {
 	Tenants(ctx context.Context) ([]sallyport.TenantID, error)
 	AddCheckpoint(ctx context.Context, tenant sallyport.TenantID, checkpoint Checkpoint) error
 	Checkpoints(ctx context.Context, tenant sallyport.TenantID) ([]Checkpoint, error)
+	// Prunable returns the largest sequence up to which every entry is older than before, belongs to no execution that is
+	// still open, and has another behind it; 0 when there is none.
+	Prunable(ctx context.Context, tenant sallyport.TenantID, before time.Time) (int64, error)
+	// Prune removes the entries up to proof.Count and the checkpoints before it, and keeps proof, in one durable transaction.
+	// It returns how many entries it removed. INTERNAL, and nothing is removed, when the entry that proof names has another hash, or none behind it.
+	Prune(ctx context.Context, tenant sallyport.TenantID, proof Checkpoint) (int64, error)
+	// Pruned returns the statement about the newest removal, if there was one.
+	Pruned(ctx context.Context, tenant sallyport.TenantID) (Checkpoint, bool, error)
 }
 
 // Filter selects entries; zero fields select all.
 type Filter struct {
+	Actor       sallyport.PrincipalID
 	Action      sallyport.Action
 	Entity      string
 	ExecutionID sallyport.ExecutionID
@@ -75,14 +86,19 @@ type Checkpoint struct {
 	Head      sallyport.Digest   `json:"head"`
 	At        time.Time          `json:"at"`
 	PublicKey string             `json:"public_key"` // base64
-	Signature string             `json:"signature"`  // base64, Ed25519 over the RFC 8785 form without signature
+	// Pruned says that the entries up to Count were removed by the rules of retention.
+	Pruned    bool   `json:"pruned,omitempty"`
+	Signature string `json:"signature"` // base64, Ed25519 over the RFC 8785 form without signature
 }
 
 // Verdict is what verification found.
 type Verdict struct {
 	// Result is valid, broken, gap or tail_missing.
-	Result  string `json:"result"`
-	Checked int64  `json:"checked"`
+	Result string `json:"result"`
+	// Checked is how many entries were looked at.
+	Checked int64 `json:"checked"`
+	// PrunedThrough is the last entry that retention removed; 0 when none was. A signed statement proves it.
+	PrunedThrough int64 `json:"pruned_through,omitempty"`
 	// Sequence of the first bad entry; 0 when valid.
 	Sequence int64  `json:"sequence,omitempty"`
 	Message  string `json:"message"`
@@ -170,7 +186,8 @@ func (s *Service) List(ctx context.Context, p sallyport.Principal, filter Filter
 	return s.cfg.Store.Entries(ctx, p.TenantID, filter)
 }
 
-// Export writes the caller's tenant's whole trail to w, one entry as JSON per line, in sequence order. VerifyExport reads it.
+// Export writes the caller's tenant's whole trail to w, one entry as JSON per line, in sequence order; when entries were
+// removed, the signed statement about it is the first line. VerifyExport reads it.
 // Needs audit:read. An error after the first line leaves w with a part of the trail.
 func (s *Service) Export(ctx context.Context, p sallyport.Principal, w io.Writer) error {
 	if err := p.Require(opExport, sallyport.ScopeAuditRead); err != nil {
@@ -178,5 +195,12 @@ func (s *Service) Export(ctx context.Context, p sallyport.Principal, w io.Writer
 	}
 	lines := json.NewEncoder(w)
 	lines.SetEscapeHTML(false)
+	proof, pruned, err := s.cfg.Store.Pruned(ctx, p.TenantID)
+	if err == nil && pruned {
+		err = lines.Encode(proof)
+	}
+	if err != nil {
+		return err
+	}
 	return s.cfg.Store.EachEntry(ctx, p.TenantID, func(entry sallyport.Entry) error { return lines.Encode(entry) })
 }

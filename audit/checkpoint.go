@@ -24,14 +24,16 @@ const (
 
 // Sign returns a checkpoint of tenant's chain, signed with key. At is cut to whole microseconds of UTC.
 func Sign(key ed25519.PrivateKey, tenant sallyport.TenantID, count int64, head sallyport.Digest, at time.Time) (Checkpoint, error) {
+	return sign(key, Checkpoint{TenantID: tenant, Count: count, Head: head, At: at})
+}
+
+// sign completes a checkpoint.
+func sign(key ed25519.PrivateKey, checkpoint Checkpoint) (Checkpoint, error) {
 	public, ok := key.Public().(ed25519.PublicKey)
 	if !ok {
 		return Checkpoint{}, &sallyport.Error{Op: opCheckpoint, Code: sallyport.CodeInternal}
 	}
-	checkpoint := Checkpoint{
-		TenantID: tenant, Count: count, Head: head, At: at.UTC().Truncate(time.Microsecond),
-		PublicKey: base64.StdEncoding.EncodeToString(public),
-	}
+	checkpoint.At, checkpoint.PublicKey = checkpoint.At.UTC().Truncate(time.Microsecond), base64.StdEncoding.EncodeToString(public)
 	form, err := checkpoint.form()
 	if err != nil {
 		return Checkpoint{}, err
@@ -66,7 +68,8 @@ func (c Checkpoint) form() ([]byte, error) {
 		Head      sallyport.Digest   `json:"head"`
 		At        string             `json:"at"`
 		PublicKey string             `json:"public_key"`
-	}{c.TenantID, c.Count, c.Head, c.At.UTC().Format(canonical.TimeFormat), c.PublicKey})
+		Pruned    bool               `json:"pruned,omitempty"`
+	}{c.TenantID, c.Count, c.Head, c.At.UTC().Format(canonical.TimeFormat), c.PublicKey, c.Pruned})
 }
 
 // ReadCheckpoints reads a checkpoint log: one checkpoint as JSON per line, as Config.CheckpointLog receives them. A last line

@@ -106,6 +106,20 @@ func (m *memory) Checkpoints(_ context.Context, in sallyport.TenantID) ([]audit.
 	return slices.Clone(m.checkpoints[in]), nil
 }
 
+// Nothing is ever removed here: prune_test.go does that to a real database.
+
+func (m *memory) Prunable(context.Context, sallyport.TenantID, time.Time) (int64, error) {
+	return 0, m.fault
+}
+
+func (m *memory) Prune(context.Context, sallyport.TenantID, audit.Checkpoint) (int64, error) {
+	return 0, errDisk
+}
+
+func (m *memory) Pruned(context.Context, sallyport.TenantID) (audit.Checkpoint, bool, error) {
+	return audit.Checkpoint{}, false, nil
+}
+
 // chained numbers, links and hashes entries from index from on, as somebody with the code of the store could.
 func chained(entries []sallyport.Entry, from int) []sallyport.Entry {
 	for i := from; i < len(entries); i++ {

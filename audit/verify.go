@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -39,25 +40,47 @@ func (s *Service) Verify(ctx context.Context, p sallyport.Principal, outside []C
 	if err != nil {
 		return Verdict{}, err
 	}
-	// Claims about the chain are read before the chain, which only grows.
-	stored, err := s.cfg.Store.Checkpoints(ctx, p.TenantID)
-	if err != nil {
-		return Verdict{}, err
+	for range verifyTries {
+		verdict, again, err := s.walk(ctx, p.TenantID, own)
+		if err != nil || !again {
+			return verdict, err
+		}
 	}
-	count, _, err := s.cfg.Store.Head(ctx, p.TenantID)
+	return Verdict{}, sallyport.Errorf(opVerify, sallyport.CodeStoreUnavailable, "entries are being removed; try again in a moment")
+}
+
+// verifyTries bounds how often Verify begins anew because entries were removed under it.
+const verifyTries = 5
+
+// walk checks the whole chain. again says that entries were removed meanwhile, so that the verdict means nothing.
+func (s *Service) walk(ctx context.Context, tenant sallyport.TenantID, own []Checkpoint) (_ Verdict, again bool, err error) {
+	// Claims about the chain are read before the chain, which only grows but for a removal.
+	before, _, err := s.cfg.Store.Pruned(ctx, tenant)
 	if err != nil {
-		return Verdict{}, err
+		return Verdict{}, false, err
 	}
-	evidence, foreign, forged := s.judge(p.TenantID, stored)
-	walk := newChain(p.TenantID, append(evidence, own...))
-	err = s.cfg.Store.EachEntry(ctx, p.TenantID, func(entry sallyport.Entry) error {
+	stored, err := s.cfg.Store.Checkpoints(ctx, tenant)
+	if err != nil {
+		return Verdict{}, false, err
+	}
+	count, _, err := s.cfg.Store.Head(ctx, tenant)
+	if err != nil {
+		return Verdict{}, false, err
+	}
+	evidence, foreign, forged := s.judge(tenant, stored)
+	walk := newChain(tenant, append(evidence, own...))
+	err = s.cfg.Store.EachEntry(ctx, tenant, func(entry sallyport.Entry) error {
 		if !walk.add(entry) {
 			return errStop
 		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, errStop) {
-		return Verdict{}, err
+		return Verdict{}, false, err
+	}
+	after, _, err := s.cfg.Store.Pruned(ctx, tenant)
+	if err != nil {
+		return Verdict{}, false, err
 	}
 	if walk.fault == nil && forged != nil {
 		walk.fail(ResultBroken, forged.Count, "the stored checkpoint at entry %d carries a signature that does not hold", forged.Count)
@@ -66,7 +89,7 @@ func (s *Service) Verify(ctx context.Context, p sallyport.Principal, outside []C
 	if foreign > 0 {
 		verdict.Message += sentence("; %d stored checkpoints are by another key and prove nothing: was the signing key replaced?", foreign)
 	}
-	return verdict, nil
+	return verdict, after.Count != before.Count, nil
 }
 
 // judge splits stored checkpoints into those that are evidence, how many another key has signed, and the first whose signature
@@ -115,14 +138,16 @@ type Evidence struct {
 	PublicKey ed25519.PublicKey
 }
 
-// VerifyExport checks an exported trail, one entry as JSON per line, as Export writes it, without any database. A line that
-// is no entry, or has a field that an entry has not, is a broken trail. It returns an error only when r cannot be read or
+// VerifyExport checks an exported trail, one entry as JSON per line, as Export writes it, without any database. A signed statement
+// about entries that were removed may stand before the first entry that is left, or, where exports were joined, where it says nothing
+// new. A line that is neither, or has a field that they have not, is a broken trail. It returns an error only when r cannot be read or
 // evidence is not what it claims to be (INVALID_ARGUMENT).
 func VerifyExport(r io.Reader, evidence Evidence) (Verdict, error) {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var walk *chain
 	var own []Checkpoint
-	for {
+	named := false // a statement was believed by the key that it names itself
+	for number := 1; ; number++ {
 		line, err := readLine(lines)
 		if errors.Is(err, io.EOF) {
 			break
@@ -132,14 +157,29 @@ func VerifyExport(r io.Reader, evidence Evidence) (Verdict, error) {
 		}
 		var entry sallyport.Entry
 		bad := err != nil || strictjson.Decode(line, &entry) != nil
+		proof, isProof := statement(line, bad && err == nil)
+		if isProof {
+			entry.TenantID = proof.TenantID
+		}
 		if walk == nil {
 			if own, err = checkOutside(evidence.Checkpoints, entry.TenantID, evidence.PublicKey); err != nil {
 				return Verdict{}, err
 			}
 			walk = newChain(entry.TenantID, own)
 		}
+		if isProof {
+			key := evidence.PublicKey
+			if key == nil && len(own) > 0 {
+				key, _ = base64.StdEncoding.DecodeString(own[0].PublicKey)
+			}
+			named = named || key == nil
+			if !walk.believe(proof, key) {
+				break
+			}
+			continue
+		}
 		if bad {
-			walk.fail(ResultBroken, walk.checked+1, "line %d of the export is not an audit entry", walk.checked+1)
+			walk.fail(ResultBroken, walk.checked+1, "line %d of the export is not an audit entry", number)
 		}
 		if !walk.add(entry) {
 			break
@@ -148,7 +188,16 @@ func VerifyExport(r io.Reader, evidence Evidence) (Verdict, error) {
 	if walk == nil {
 		return emptyExport(evidence)
 	}
-	return walk.verdict(0, own), nil
+	verdict := walk.verdict(0, own)
+	if named && verdict.PrunedThrough > 0 && verdict.Result == ResultValid {
+		verdict.Message += "; the statement about it is signed by the key that it names: name the key of the trail to be sure of it"
+	}
+	return verdict, nil
+}
+
+// statement reads a line that is a signed statement about a removal.
+func statement(line []byte, look bool) (proof Checkpoint, ok bool) {
+	return proof, look && strictjson.Decode(line, &proof) == nil && proof.Pruned
 }
 
 // emptyExport judges an export without any line. It names no tenant, so a checkpoint of any tenant contradicts it.

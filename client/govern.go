@@ -63,11 +63,14 @@ func (c *Client) RevokeGrant(ctx context.Context, id sallyport.GrantID) (sallypo
 type EntryList struct {
 	Entries   []sallyport.Entry `json:"entries"`
 	NextAfter int64             `json:"next_after,omitempty"`
+	// Pruned is the signed statement about what retention removed; nil when it removed nothing.
+	Pruned *audit.Checkpoint `json:"pruned,omitempty"`
 }
 
 // Entries returns a page of the tenant's audit trail.
 func (c *Client) Entries(ctx context.Context, filter audit.Filter) (sallyport.Envelope[EntryList], error) {
 	query := url.Values{}
+	set(query, "actor", filter.Actor)
 	set(query, "action", filter.Action)
 	set(query, "entity", filter.Entity)
 	set(query, "execution_id", filter.ExecutionID)

@@ -248,3 +248,7 @@ func transports(t *testing.T, handler http.Handler) map[string]client.Config {
 }
 
 func now() time.Time { return time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC) }
+
+func (f *fakeAudit) Pruned(context.Context, sallyport.Principal) (*audit.Checkpoint, error) {
+	return nil, nil
+}

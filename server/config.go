@@ -60,6 +60,10 @@ type Config struct {
 	// URLImport lets principals with memory:write import from https URLs of the public internet; URLImportPrivate from loopback and
 	// private networks, too.
 	URLImport, URLImportPrivate bool
+	// AuditRetention is how long entries of the audit trail are kept; zero keeps them for ever. AuditArchive is a folder that they
+	// are written to before they go; empty means none.
+	AuditRetention time.Duration
+	AuditArchive   string
 	// SecretKeys encrypts the secrets of tenants: a key management service. Nil means the key file.
 	SecretKeys secret.KeyProvider
 	// SecretKeyFile holds the key that encrypts secrets when SecretKeys is nil; empty means secrets.key in the data folder. It is
@@ -125,7 +129,7 @@ func (c Config) validate() error {
 		"MaxTimeout": int64(c.MaxTimeout), "Grace": int64(c.Grace), "MaxArgumentBytes": c.MaxArgumentBytes,
 		"MaxScriptBytes": c.MaxScriptBytes, "MaxBodyBytes": c.MaxBodyBytes, "MaxImportBytes": c.MaxImportBytes,
 		"SlotsTotal": int64(c.SlotsTotal), "SlotsPerTenant": int64(c.SlotsPerTenant),
-		"QueueLength": int64(c.QueueLength), "QueueWait": int64(c.QueueWait),
+		"QueueLength": int64(c.QueueLength), "AuditRetention": int64(c.AuditRetention), "QueueWait": int64(c.QueueWait),
 		"Limits.Timeout": int64(c.Limits.Timeout), "Limits.MemoryBytes": c.Limits.MemoryBytes,
 		"Limits.Processes": c.Limits.Processes, "Limits.CPUMillis": c.Limits.CPUMillis,
 		"Limits.ScratchBytes": c.Limits.ScratchBytes, "Limits.OutputBytes": c.Limits.OutputBytes,

@@ -22,9 +22,13 @@ type job struct {
 
 // jobs is the one list.
 func (s *Server) jobs() []job {
-	return []job{
+	jobs := []job{
 		{"retention", time.Minute, time.Hour, s.records.Sweep},
 	}
+	if s.cfg.AuditRetention > 0 {
+		jobs = append(jobs, s.pruneAudit())
+	}
+	return jobs
 }
 
 // work does every job on its time until ctx ends, and returns when all of them have.

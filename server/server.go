@@ -110,7 +110,7 @@ func (s *Server) services() error {
 	}
 	cfg := s.cfg
 	s.telemetry = telemetry.New(cfg.Tracer)
-	s.audit = audit.New(audit.Config{Store: s.store, Calls: s.store, Key: key, CheckpointLog: s.outside, Logger: cfg.Logger, Now: cfg.Now})
+	s.audit = audit.New(audit.Config{Store: s.store, Calls: s.store, Key: key, CheckpointLog: s.outside, Archive: cfg.AuditArchive, Logger: cfg.Logger, Now: cfg.Now})
 	s.registry = registry.New(registry.Config{
 		Store: s.store, Trail: s.audit, MaxScriptBytes: cfg.MaxScriptBytes, Logger: cfg.Logger, Now: cfg.Now,
 		PublishRequiresClean: cfg.PublishRequiresClean, FindingExclusions: cfg.FindingExclusions, Fetcher: s.fetcher(),

@@ -29,6 +29,7 @@ type auditCommands struct {
 
 type auditListCommand struct {
 	Execution   string `help:"Only the entries of this execution." placeholder:"ID"`
+	Actor       string `help:"Only entries of what this principal did." placeholder:"PRINCIPAL"`
 	Action      string `help:"Only entries of this action, such as script.run." placeholder:"ACTION"`
 	Entity      string `help:"Only entries about this, such as SLUG or SLUG/SCRIPT." placeholder:"ENTITY"`
 	Since       string `help:"Only entries from this instant on, or younger than this, such as 24h." placeholder:"TIME"`
@@ -42,7 +43,7 @@ func (*auditListCommand) kind() string { return "audit" }
 
 func (c *auditListCommand) run(ctx context.Context, a *app) error {
 	filter := audit.Filter{
-		ExecutionID: sallyport.ExecutionID(c.Execution), Action: sallyport.Action(c.Action), Entity: c.Entity,
+		ExecutionID: sallyport.ExecutionID(c.Execution), Actor: sallyport.PrincipalID(c.Actor), Action: sallyport.Action(c.Action), Entity: c.Entity,
 		NewestFirst: !c.OldestFirst && c.Execution == "", After: c.After, Limit: c.Limit,
 	}
 	var err error

@@ -14,7 +14,7 @@ type auditExportCommand struct{}
 
 // Help says what is written.
 func (*auditExportCommand) Help() string {
-	return "Each line is one entry, exactly as it is stored, with its hash and the hash of the one before it. Each line is a JSON " +
+	return "Each line is one entry, exactly as it is stored, with its hash and the hash of the one before it. Where old entries were removed, the signed statement about it comes first. Each line is a JSON " +
 		"document of its own, so --json is not for this command."
 }
 
@@ -31,6 +31,13 @@ func (c *auditExportCommand) run(ctx context.Context, a *app) error {
 			envelope, err := api.Entries(ctx, audit.Filter{After: after, Limit: 1000})
 			if err != nil {
 				return err
+			}
+			if proof := envelope.Data.Pruned; proof != nil && after == 0 {
+				line, err := json.Marshal(proof)
+				if err != nil {
+					return &sallyport.Error{Op: "cli.export", Code: sallyport.CodeInternal, Err: err}
+				}
+				_, _ = out.Write(append(line, '\n'))
 			}
 			for _, entry := range envelope.Data.Entries {
 				line, err := json.Marshal(entry)

@@ -108,6 +108,9 @@ type Settings struct {
 	FindingExclusions    []string
 	// URLImport and URLImportPrivate are nil for no.
 	URLImport, URLImportPrivate *bool
+	// AuditRetentionDays is 0 for keeping the trail for ever. AuditArchive is empty for none.
+	AuditRetentionDays int
+	AuditArchive       string
 	// SecretKeyFile is empty for the one in the data folder. MaskOutputs is nil for yes.
 	SecretKeyFile string
 	MaskOutputs   *bool

@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/server"
@@ -40,6 +41,8 @@ func (s Settings) Server(parts Parts) server.Config {
 		URLImport:            s.URLImport != nil && *s.URLImport,
 		URLImportPrivate:     s.URLImportPrivate != nil && *s.URLImportPrivate,
 		FindingExclusions:    s.FindingExclusions,
+		AuditRetention:       time.Duration(s.AuditRetentionDays) * 24 * time.Hour,
+		AuditArchive:         s.AuditArchive,
 		SecretKeyFile:        s.SecretKeyFile,
 		ShowSecrets:          s.MaskOutputs != nil && !*s.MaskOutputs,
 		OIDC:                 s.OIDC,

@@ -388,6 +388,17 @@ func table() []setting {
 			text: func(s *Settings, v string) error { return boolean(&s.URLImportPrivate, v) },
 		},
 		{
+			key: "audit.retention_days", form: "count", zero: "kept for ever",
+			doc: "Days after which entries of the audit trail are removed, up to a signed checkpoint that stays, so that the trail can still " +
+				"be verified (audit.md).",
+			text: func(s *Settings, v string) error { return count(&s.AuditRetentionDays, v) },
+		},
+		{
+			key: "audit.archive", form: "folder", zero: "none",
+			doc:  "Where entries are written to, as JSON lines that can be verified, before audit.retention_days removes them.",
+			text: func(s *Settings, v string) error { return folder(&s.AuditArchive, v) },
+		},
+		{
 			key: "secrets.key_file", form: "file", zero: "secrets.key in the data folder",
 			doc: "Holds the key that encrypts the secrets of tenants. It is made, with mode 0600, when the first secret is set. Keep a copy " +
 				"apart from the data folder's: whoever has both can read the secrets, and without the file they are lost (secrets.md).",

@@ -17,10 +17,13 @@ const (
 type auditData struct {
 	Entries   []sallyport.Entry `json:"entries"`
 	NextAfter int64             `json:"next_after,omitempty"`
+	// Pruned is the signed statement about what retention removed; absent when it removed nothing.
+	Pruned *audit.Checkpoint `json:"pruned,omitempty"`
 }
 
 func listEntries(c *call, p sallyport.Principal) (answer, error) {
 	filter := audit.Filter{
+		Actor:       sallyport.PrincipalID(c.query.text("actor")),
 		Action:      sallyport.Action(c.query.text("action")),
 		Entity:      c.query.text("entity"),
 		ExecutionID: sallyport.ExecutionID(c.query.text("execution_id")),
@@ -41,6 +44,9 @@ func listEntries(c *call, p sallyport.Principal) (answer, error) {
 		return answer{}, err
 	}
 	data := auditData{Entries: list(entries)}
+	if data.Pruned, err = c.api.cfg.Audit.Pruned(c.ctx(), p); err != nil {
+		return answer{}, err
+	}
 	if n := len(entries); n >= filter.Limit {
 		if last := entries[n-1].Sequence; !filter.NewestFirst || last > 1 {
 			data.NextAfter = last

@@ -268,6 +268,11 @@ type fakeAudit struct {
 	list   func(audit.Filter) ([]sallyport.Entry, error)
 	calls  func(audit.CallFilter) ([]audit.ToolCall, error)
 	verify func([]audit.Checkpoint) (audit.Verdict, error)
+	pruned *audit.Checkpoint
+}
+
+func (f *fakeAudit) Pruned(context.Context, sallyport.Principal) (*audit.Checkpoint, error) {
+	return f.pruned, nil
 }
 
 func (f *fakeAudit) List(_ context.Context, _ sallyport.Principal, filter audit.Filter) ([]sallyport.Entry, error) {

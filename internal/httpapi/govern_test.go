@@ -86,11 +86,11 @@ func TestAudit(t *testing.T) {
 		}
 		return data["next_after"]
 	}
-	if got := next("/v1/audit?action=script.run&entity=x&execution_id=e-1&since=2026-01-01T00:00:00Z&until=2026-01-02T01:00:00%2B01:00&after=6&limit=2&newest_first=true"); got != 8.0 {
+	if got := next("/v1/audit?actor=ada&action=script.run&entity=x&execution_id=e-1&since=2026-01-01T00:00:00Z&until=2026-01-02T01:00:00%2B01:00&after=6&limit=2&newest_first=true"); got != 8.0 {
 		t.Errorf("next_after %v", got)
 	}
 	want := audit.Filter{
-		Action: sallyport.ActionScriptRun, Entity: "x", ExecutionID: "e-1", Since: at("2026-01-01T00:00:00Z"),
+		Actor: "ada", Action: sallyport.ActionScriptRun, Entity: "x", ExecutionID: "e-1", Since: at("2026-01-01T00:00:00Z"),
 		Until: at("2026-01-02T00:00:00Z"), After: 6, NewestFirst: true, Limit: 2,
 	}
 	if diff := cmp.Diff(want, filter); diff != "" {
@@ -106,6 +106,10 @@ func TestAudit(t *testing.T) {
 	if got := next("/v1/audit?limit=1&newest_first=true"); got != nil {
 		t.Errorf("first entry, newest first: next_after %v", got)
 	}
+	w.audit.pruned = &audit.Checkpoint{TenantID: "acme", Count: 3, Head: digest, At: now(), PublicKey: "cA==", Pruned: true, Signature: "cw=="}
+	if got := w.call(http.MethodGet, "/v1/audit", ""); !bytes.Contains(got.body, []byte(`"pruned":{"tenant_id":"acme","count":3,`)) {
+		t.Errorf("pruned: %s", got.body)
+	}
 	entries = nil
 	if got := w.call(http.MethodGet, "/v1/audit", ""); !bytes.Contains(got.body, []byte(`"entries":[]`)) {
 		t.Errorf("none: %s", got.body)
@@ -118,7 +122,7 @@ func TestVerify(t *testing.T) {
 	var outside []audit.Checkpoint
 	w.audit.verify = func(given []audit.Checkpoint) (audit.Verdict, error) {
 		outside = given
-		return audit.Verdict{Result: "gap", Checked: 3, Sequence: 4, Message: "m", Tail: "proven", CheckpointCount: 3}, nil
+		return audit.Verdict{Result: "gap", Checked: 3, Sequence: 4, Message: "m", Tail: "proven", CheckpointCount: 3, PrunedThrough: 2}, nil
 	}
 	if got := w.call(http.MethodGet, "/v1/audit/verify", ""); got.status != http.StatusOK || outside != nil {
 		t.Errorf("%d %s, checkpoints %v", got.status, got.body, outside)

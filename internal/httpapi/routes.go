@@ -68,7 +68,7 @@ func routes() []route {
 		{http.MethodPost, "/v1/grants/{id}/revoke", "grant", nil, false, revokeGrant},
 		{
 			http.MethodGet, "/v1/audit", "audit",
-			words("action entity execution_id since until after limit newest_first"), false, listEntries,
+			words("actor action entity execution_id since until after limit newest_first"), false, listEntries,
 		},
 		{http.MethodGet, "/v1/audit/verify", "verification", nil, false, verifyTrail},
 		{http.MethodPost, "/v1/audit/verify", "verification", nil, false, verifyTrailAgainst},

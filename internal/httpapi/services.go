@@ -88,6 +88,7 @@ type Directory interface {
 type Audit interface {
 	List(ctx context.Context, p sallyport.Principal, filter audit.Filter) ([]sallyport.Entry, error)
 	Verify(ctx context.Context, p sallyport.Principal, outside []audit.Checkpoint) (audit.Verdict, error)
+	Pruned(ctx context.Context, p sallyport.Principal) (*audit.Checkpoint, error)
 	ToolCalls(ctx context.Context, p sallyport.Principal, filter audit.CallFilter) ([]audit.ToolCall, error)
 }
 

@@ -100,17 +100,17 @@ func (s *Store) append(ctx context.Context, op string, tenant sallyport.TenantID
 	return stored, nil
 }
 
-// The conditions of a filter: ?2 action, ?3 entity, ?4 since (inclusive), ?5 until (exclusive); empty or zero selects all.
-const entryConditions = ` AND (?2 = '' OR action = ?2) AND (?3 = '' OR entity = ?3) AND (?4 = 0 OR at >= ?4) AND (?5 = 0 OR at < ?5)`
+// The conditions of a filter: ?2 action, ?3 entity, ?4 since (inclusive), ?5 until (exclusive), ?8 actor; empty or zero selects all.
+const entryConditions = ` AND (?2 = '' OR action = ?2) AND (?3 = '' OR entity = ?3) AND (?4 = 0 OR at >= ?4) AND (?5 = 0 OR at < ?5) AND (?8 = '' OR actor = ?8)`
 
 const (
 	selectEntries = `SELECT ` + entryColumns + ` FROM audit_entries WHERE tenant_id = ?1 AND sequence > ?6` + entryConditions + `
 	ORDER BY sequence LIMIT ?7`
 	selectEntriesNewest = `SELECT ` + entryColumns + ` FROM audit_entries WHERE tenant_id = ?1 AND (?6 = 0 OR sequence < ?6)` + entryConditions + `
 	ORDER BY sequence DESC LIMIT ?7`
-	selectEntriesOfExecution = `SELECT ` + entryColumns + ` FROM audit_entries WHERE tenant_id = ?1 AND execution_id = ?8 AND execution_id <> '' AND sequence > ?6` + entryConditions + `
+	selectEntriesOfExecution = `SELECT ` + entryColumns + ` FROM audit_entries WHERE tenant_id = ?1 AND execution_id = ?9 AND execution_id <> '' AND sequence > ?6` + entryConditions + `
 	ORDER BY sequence LIMIT ?7`
-	selectEntriesOfExecutionNewest = `SELECT ` + entryColumns + ` FROM audit_entries WHERE tenant_id = ?1 AND execution_id = ?8 AND execution_id <> '' AND (?6 = 0 OR sequence < ?6)` + entryConditions + `
+	selectEntriesOfExecutionNewest = `SELECT ` + entryColumns + ` FROM audit_entries WHERE tenant_id = ?1 AND execution_id = ?9 AND execution_id <> '' AND (?6 = 0 OR sequence < ?6)` + entryConditions + `
 	ORDER BY sequence DESC LIMIT ?7`
 )
 
@@ -131,6 +131,7 @@ func (s *Store) Entries(ctx context.Context, tenant sallyport.TenantID, filter a
 	}
 	args := []any{
 		tenant, filter.Action, filter.Entity, microsOrZero(filter.Since), microsOrZero(filter.Until), max(filter.After, 0), min(limit, maxPage),
+		filter.Actor,
 	}
 	if filter.ExecutionID != "" {
 		args = append(args, filter.ExecutionID)

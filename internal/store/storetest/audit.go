@@ -24,6 +24,8 @@ func auditTests() []test {
 		{"each entry", eachEntry},
 		{"head and tenants", headAndTenants},
 		{"checkpoints", checkpoints},
+		{"what can be pruned", prunable},
+		{"prune", prune},
 	}
 }
 
@@ -162,7 +164,7 @@ func entryFilters(t *trial, b Backend) {
 	for n := 1; n <= 6; n++ {
 		e := sallyport.Entry{At: day(n), Action: sallyport.ActionSkillSave, Entity: "alpha", ExecutionID: "x"}
 		if n%2 == 0 {
-			e.Action, e.Entity, e.ExecutionID = sallyport.ActionKeyCreate, "Alpha", ""
+			e.Action, e.Entity, e.ExecutionID, e.Actor = sallyport.ActionKeyCreate, "Alpha", "", "ada"
 		}
 		_, err := b.AppendEntry(ctx, tenant, e)
 		must(t, err)
@@ -174,6 +176,10 @@ func entryFilters(t *trial, b Backend) {
 		"all":                         {audit.Filter{}, []int64{1, 2, 3, 4, 5, 6}},
 		"newest first":                {audit.Filter{NewestFirst: true}, []int64{6, 5, 4, 3, 2, 1}},
 		"action":                      {audit.Filter{Action: sallyport.ActionKeyCreate}, []int64{2, 4, 6}},
+		"actor":                       {audit.Filter{Actor: "ada"}, []int64{2, 4, 6}},
+		"actor, newest first":         {audit.Filter{Actor: "ada", NewestFirst: true, Limit: 2}, []int64{6, 4}},
+		"actor of that case":          {audit.Filter{Actor: "Ada"}, []int64{}},
+		"actor and execution":         {audit.Filter{Actor: "ada", ExecutionID: "x"}, []int64{}},
 		"entity is byte exact":        {audit.Filter{Entity: "alpha"}, []int64{1, 3, 5}},
 		"execution":                   {audit.Filter{ExecutionID: "x"}, []int64{1, 3, 5}},
 		"execution, newest first":     {audit.Filter{ExecutionID: "x", NewestFirst: true, Limit: 2}, []int64{5, 3}},
@@ -285,4 +291,107 @@ func checkpoints(t *trial, b Backend) {
 	got, err = b.Checkpoints(ctx, other)
 	must(t, err)
 	same(t, "of the other", len(got), 0)
+}
+
+// mark is a checkpoint at the entry numbered n.
+func mark(entries []sallyport.Entry, n int64) audit.Checkpoint {
+	return audit.Checkpoint{TenantID: tenant, Count: n, Head: entries[n-1].Hash, At: day(9), PublicKey: "p", Signature: fmt.Sprint("of ", n)}
+}
+
+func prunable(t *trial, b Backend) {
+	ctx := t.Context()
+	wants := func(before time.Time, want int64) {
+		t.Helper()
+		got, err := b.Prunable(ctx, tenant, before)
+		if err != nil || got != want {
+			t.Errorf("before %s: got %d, %v, want %d", before, got, err, want)
+		}
+	}
+	wants(day(99), 0)
+	for n := range 6 {
+		e := entry(sallyport.ActionSkillSave, "")
+		e.At = day(n)
+		if _, err := b.AppendEntry(ctx, tenant, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants(day(0), 0)
+	wants(day(1), 1)
+	wants(day(3).Add(time.Second), 4)
+	wants(day(99), 5) // the newest stays
+	// An entry that is older than the one before it stays with it.
+	old := entry(sallyport.ActionSkillSave, "")
+	old.At = day(-5)
+	if _, err := b.AppendEntry(ctx, tenant, old); err != nil {
+		t.Fatal(err)
+	}
+	wants(day(2), 2)
+	wants(day(99), 6)
+	// What belongs to an execution that is open stays, and all behind it.
+	e := execution("open", 1)
+	opening := entry(sallyport.ActionScriptRun, "open")
+	opening.At = day(1)
+	if err := b.Open(ctx, tenant, e, opening); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := b.AppendEntry(ctx, tenant, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants(day(99), 7)
+	e.Status = sallyport.StatusLost
+	if err := b.Close(ctx, tenant, e, nil, entry(sallyport.ActionScriptFinished, "open")); err != nil {
+		t.Fatal(err)
+	}
+	wants(day(99), 10)
+}
+
+func prune(t *trial, b Backend) {
+	ctx := t.Context()
+	for _, who := range []sallyport.TenantID{tenant, other} {
+		for range 6 {
+			if _, err := b.AppendEntry(ctx, who, entry(sallyport.ActionSkillSave, "")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	all := chain(t, b, tenant)
+	for _, n := range []int64{2, 4, 5} {
+		must(t, b.AddCheckpoint(ctx, tenant, mark(all, n)))
+	}
+	if _, found, err := b.Pruned(ctx, tenant); found || err != nil {
+		t.Errorf("pruned before anything was: %v", err)
+	}
+	proof := mark(all, 4)
+	proof.Pruned = true
+	wrong, plain, last, foreign := proof, mark(all, 4), mark(all, 6), proof
+	wrong.Head, last.Pruned, foreign.TenantID = all[1].Hash, true, other
+	for name, bad := range map[string]audit.Checkpoint{"another hash": wrong, "no statement": plain, "the newest entry": last, "another tenant's": foreign, "none": {}} {
+		if _, err := b.Prune(ctx, tenant, bad); sallyport.CodeOf(err) != sallyport.CodeInternal {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	same(t, "after the refusals", len(chain(t, b, tenant)), 6)
+	removed, err := b.Prune(ctx, tenant, proof)
+	must(t, err)
+	same(t, "removed", removed, int64(4))
+	var left []sallyport.Entry
+	must(t, b.EachEntry(ctx, tenant, func(e sallyport.Entry) error { left = append(left, e); return nil }))
+	same(t, "left", left, all[4:])
+	got, found, err := b.Pruned(ctx, tenant)
+	must(t, err)
+	same(t, "statement", []any{got, found}, []any{proof, true})
+	marks, err := b.Checkpoints(ctx, tenant)
+	must(t, err)
+	same(t, "checkpoints", marks, []audit.Checkpoint{mark(all, 4), proof, mark(all, 5)})
+	// Again is refused: the entry is not there any more.
+	if _, err := b.Prune(ctx, tenant, proof); sallyport.CodeOf(err) != sallyport.CodeInternal {
+		t.Errorf("again: %v", err)
+	}
+	// The chain goes on where it was.
+	next, err := b.AppendEntry(ctx, tenant, entry(sallyport.ActionSkillSave, ""))
+	must(t, err)
+	same(t, "the next entry", []any{next.Sequence, next.PreviousHash}, []any{int64(7), all[5].Hash})
+	same(t, "another tenant's", len(chain(t, b, other)), 6)
 }
