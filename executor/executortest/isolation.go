@@ -145,6 +145,17 @@ expect('vsock', call(41, 198, 40, 1, 0), 'EAFNOSUPPORT')
 expect('bluetooth', call(41, 198, 31, 3, 0), 'EAFNOSUPPORT')
 expect('netlink audit', call(41, 198, 16, 3, 9), 'EAFNOSUPPORT')
 expect('netlink route', call(41, 198, 16, 3, 0), 'ok')
+expect('raw', call(41, 198, 2, 3, 1), 'ESOCKTNOSUPPORT')
+expect('sctp', call(41, 198, 2, 5, 0), 'ESOCKTNOSUPPORT')
+expect('dccp', call(41, 198, 10, 6, 33), 'ESOCKTNOSUPPORT')
+expect('mptcp', call(41, 198, 2, 1, 262), 'EPROTONOSUPPORT')
+expect('mptcp high bits', call(41, 198, 2, 1, 262 | 1 << 40), 'EPROTONOSUPPORT')
+expect('udp-lite', call(41, 198, 2, 2, 136), 'EPROTONOSUPPORT')
+expect('icmp', call(41, 198, 2, 2, 1), 'EPROTONOSUPPORT')
+expect('pair of another family', call(53, 199, 30, 1, 0, buf), 'EAFNOSUPPORT')
+tcp = libc.socket(2, 1, 6)
+expect('layer above tcp', call(54, 208, tcp, 6, 31, b'tls', 3), 'EPERM')
+expect('socket filter', call(54, 208, tcp, 1, 26, buf, 16), 'EPERM')
 expect('future call', call(900, 900, 0), 'ENOSYS')
 if not ARM:
     expect('x32 getpid', call(0x40000000 | 39, 0), 'ENOSYS')
@@ -173,6 +184,46 @@ try:
 except OSError:
     pass
 `)), "")
+		}},
+		{name: "slow PID 1 down", needs: []sallyport.Layer{sallyport.LayerPIDNamespace, sallyport.LayerSeccomp}, run: func(t *testing.T, s *suite) {
+			// Where the script itself is PID 1 there is nobody else to slow down.
+			printed(t, s.do(t, s.request(t, "python", calls+`
+def scheduling():
+    fields = open('/proc/1/stat').read().rpartition(')')[2].split()
+    return [fields[i] for i in (15, 16, 37, 38)]  # priority, nice, rt_priority, policy
+before = scheduling()
+param = ctypes.create_string_buffer(8)
+attr = ctypes.create_string_buffer(56)
+attr[0], attr[4], attr[16] = 56, 5, 19
+expect('setpriority', call(141, 140, 0, 1, 19), 'EPERM')
+expect('setpriority, high bits', call(141, 140, 1 << 40, 1 << 40 | 1, 19), 'EPERM')
+expect('setpriority of the group', call(141, 140, 1, 1, 19), 'EPERM')
+expect('setpriority of the user', call(141, 140, 2, 0, 19), 'EPERM')
+expect('ioprio_set', call(251, 30, 1, 1, 3 << 13), 'EPERM')
+expect('ioprio_set of the group', call(251, 30, 2, 1, 3 << 13), 'EPERM')
+expect('ioprio_set of the user', call(251, 30, 3, os.getuid(), 3 << 13), 'EPERM')
+expect('sched_setscheduler', call(144, 119, 1, 5, param), 'EPERM')
+expect('sched_setparam', call(142, 118, 1, param), 'EPERM')
+expect('sched_setattr', call(314, 274, 1, attr, 0), 'EPERM')
+expect('sched_setaffinity', call(203, 122, 1, 8, param), 'EPERM')
+if os.getpid() != 1 and scheduling() != before: print(before, scheduling())
+`)), "")
+		}},
+		{name: "steer itself and its children", needs: filter, run: func(t *testing.T, s *suite) {
+			printed(t, s.do(t, s.request(t, "python", `
+import os, subprocess, threading
+os.setpriority(os.PRIO_PROCESS, 0, 3)
+assert os.nice(1) == 4
+os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+child = subprocess.Popen(['sleep', '60'])
+os.setpriority(os.PRIO_PROCESS, child.pid, 7)
+assert os.getpriority(os.PRIO_PROCESS, child.pid) == 7
+os.sched_setscheduler(child.pid, os.SCHED_IDLE, os.sched_param(0))
+child.kill()
+worker = threading.Thread(target=lambda: os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 5))
+worker.start(); worker.join()
+print(subprocess.run(['nice', '-n', '5', 'bash', '-c', 'nice; renice -n 10 $$ >/dev/null && nice; ionice -c 3 true && echo idle'], capture_output=True, text=True).stdout, end='')
+`)), "9\n10\nidle\n")
 		}},
 		{name: "information about the host", needs: []sallyport.Layer{sallyport.LayerPIDNamespace, sallyport.LayerMountNamespace}, run: hostInformation},
 		{name: "processes of others", needs: []sallyport.Layer{sallyport.LayerPIDNamespace}, run: func(t *testing.T, s *suite) {

@@ -64,6 +64,12 @@ func denials() []denial {
 		{"setrlimit", 160, 164, whenOneOf(0, errnoPretend, 4)},
 		// The CPUs of a run are as many as its quota is; more would only be shown, not given.
 		{"sched_setaffinity", 203, 122, always(errnoPermission)},
+		// How PID 1 is scheduled. A process may still steer itself and its children.
+		{"setpriority", 141, 140, notInitOrUser(2)},
+		{"ioprio_set", 251, 30, notInitOrUser(3)},
+		{"sched_setscheduler", 144, 119, notInit(0)},
+		{"sched_setparam", 142, 118, notInit(0)},
+		{"sched_setattr", 314, 274, notInit(0)},
 		// Mounts and roots.
 		{"mount", 165, 40, always(errnoPermission)},
 		{"umount2", 166, 39, always(errnoPermission)},
@@ -80,7 +86,10 @@ func denials() []denial {
 		// A file handle reaches past every mount.
 		{"open_by_handle_at", 304, 265, always(errnoPermission)},
 		// Families of sockets, and typing into a terminal.
-		{"socket", 41, 198, socketFamilies()},
+		{"socket", 41, 198, sockets(true)},
+		// It makes a socket of any family before it finds out that only UNIX has pairs.
+		{"socketpair", 53, 199, unlessOneOf(0, errnoNoFamily, familyUnix)},
+		{"setsockopt", 54, 208, socketOptions()},
 		{"ioctl", 16, 29, whenOneOf(1, errnoPermission, 0x5412, 0x541c, 0x541d)},
 		// Parts of the kernel with a long history of faults that no script needs.
 		{"bpf", 321, 280, always(errnoPermission)},
@@ -145,7 +154,7 @@ func strictDenials() []denial {
 		// The identity of a file beyond this sandbox.
 		{"name_to_handle_at", 303, 264, always(errnoPermission)},
 		// No netlink at all, not even the list of interfaces.
-		{"socket", 41, 198, unlessOneOf(0, errnoNoFamily, familyUnix, familyInet, familyInet6)},
+		{"socket", 41, 198, sockets(false)},
 		// Another way into pipes with a history of faults.
 		{"vmsplice", 278, 75, always(errnoPermission)},
 	}

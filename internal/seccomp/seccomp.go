@@ -25,6 +25,8 @@ const (
 	errnoPretend      = 0 // say that it worked, and do nothing
 	errnoPermission   = 1
 	errnoNoSystem     = 38
+	errnoNoProtocol   = 93
+	errnoNoType       = 94
 	errnoNotSupported = 95
 	errnoNoFamily     = 97
 )
@@ -83,6 +85,10 @@ func answer(errno uint32) string {
 		return "EPERM"
 	case errnoNoSystem:
 		return "ENOSYS"
+	case errnoNoProtocol:
+		return "EPROTONOSUPPORT"
+	case errnoNoType:
+		return "ESOCKTNOSUPPORT"
 	case errnoNotSupported:
 		return "EOPNOTSUPP"
 	case errnoNoFamily:
@@ -152,18 +158,82 @@ const (
 	familyNetlink = 16
 )
 
-// socketFamilies lets through UNIX, IPv4, IPv6 and the one netlink protocol that interpreters use to list interfaces.
-// Families are a frequent source of kernel faults; a network namespace does not shield from those.
-func socketFamilies() fragment {
-	const netlinkRoute = 0
-	return fragment{
-		"EAFNOSUPPORT for families other than UNIX, INET, INET6 and netlink route",
-		append(pass(0, familyUnix, familyInet, familyInet6),
+// sockets lets through UNIX, and TCP and UDP over IPv4 and IPv6. Families and protocols are a frequent source of kernel
+// faults, which a network namespace does not shield from: asking for one is enough to load its module and run its code. With
+// netlink, also the one protocol of it that interpreters use to list interfaces.
+func sockets(netlink bool) fragment {
+	const (
+		netlinkRoute     = 0
+		typeBits         = 0xf // above are flags
+		stream, datagram = 1, 2
+		tcp, udp         = 6, 17
+	)
+	text := "EAFNOSUPPORT for families other than UNIX, INET and INET6"
+	var routes []bpf.Instruction
+	if netlink {
+		text = "EAFNOSUPPORT for families other than UNIX, INET, INET6 and netlink route"
+		routes = []bpf.Instruction{
 			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: familyNetlink, SkipTrue: 3},
 			argLow(2),
 			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: netlinkRoute, SkipTrue: 1},
 			permit(),
-			deny(errnoNoFamily)),
+		}
+	}
+	internet := []bpf.Instruction{
+		argLow(1),
+		bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: typeBits},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: stream, SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: datagram, SkipTrue: 1},
+		deny(errnoNoType),
+	}
+	internet = append(append(internet, pass(2, 0, tcp, udp)...), deny(errnoNoProtocol))
+	ops := append(pass(0, familyUnix),
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: familyInet, SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: familyInet6, SkipTrue: uint8(len(internet))})
+	ops = append(append(append(ops, internet...), routes...), deny(errnoNoFamily))
+	return fragment{
+		text + "; of the INET families ESOCKTNOSUPPORT unless streams or datagrams, EPROTONOSUPPORT unless protocol 0, TCP or UDP", ops,
+	}
+}
+
+// socketOptions refuses what puts code of the kernel or a program of the caller's between a socket and its user: the layers
+// above TCP (tls, espintcp, smc), encapsulation in UDP, and socket filters.
+func socketOptions() fragment {
+	const (
+		levelSocket, levelTCP, levelUDP = 1, 6, 17
+		upperLayer                      = 31
+		encapsulation                   = 100
+	)
+	check := func(level uint32, options ...uint32) []bpf.Instruction {
+		ops := []bpf.Instruction{argLow(2)}
+		for _, option := range options {
+			ops = append(ops, bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: option, SkipTrue: 1}, deny(errnoPermission))
+		}
+		ops = append(ops, permit())
+		return append([]bpf.Instruction{bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: level, SkipTrue: uint8(len(ops))}}, ops...)
+	}
+	ops := append([]bpf.Instruction{argLow(1)}, check(levelTCP, upperLayer)...)
+	ops = append(ops, check(levelUDP, encapsulation)...)
+	ops = append(ops, check(levelSocket, 26, 50, 51, 52)...) // SO_ATTACH_FILTER, _BPF, _REUSEPORT_CBPF, _REUSEPORT_EBPF
+	return fragment{"EPERM for layers above TCP, encapsulation in UDP and socket filters", append(ops, permit())}
+}
+
+// notInit refuses to change how PID 1 is scheduled: it has the uid of the script, tells how the run ended, and must not be
+// made to wait. Argument pid is the process, 0 for the caller.
+func notInit(pid uint32) fragment {
+	return fragment{"EPERM for PID 1", whenOneOf(pid, errnoPermission, 1).ops}
+}
+
+// notInitOrUser is notInit for calls that take a kind and a number: PID 1 is one process, one process group, and one of the
+// processes of the user.
+func notInitOrUser(user uint32) fragment {
+	return fragment{
+		"EPERM for PID 1, its process group, and for all processes of a user",
+		append([]bpf.Instruction{
+			argLow(0),
+			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: user, SkipTrue: 1},
+			deny(errnoPermission),
+		}, notInit(1).ops...),
 	}
 }
 

@@ -69,6 +69,48 @@ func TestSeccompDecisions(t *testing.T) {
 		{"netlink route", 41, 198, []uint64{16, 3, 0}, allowed},
 		{"netlink audit", 41, 198, []uint64{16, 3, 9}, seccompErrno | errnoNoFamily},
 		{"packet socket", 41, 198, []uint64{17, 3, 0}, seccompErrno | errnoNoFamily},
+		{"unix stream pair", 53, 199, []uint64{1, 1, 0}, allowed},
+		{"inet pair", 53, 199, []uint64{2, 1, 0}, seccompErrno | errnoNoFamily},
+		{"pair of another family", 53, 199, []uint64{30, 1, 0}, seccompErrno | errnoNoFamily},
+		{"unix seqpacket", 41, 198, []uint64{1, 5, 0}, allowed},
+		{"tcp, not blocking", 41, 198, []uint64{2, 1 | 0o2004000, 6}, allowed},
+		{"udp, closed on exec", 41, 198, []uint64{10, 2 | 0o2000000, 17}, allowed},
+		{"mptcp", 41, 198, []uint64{2, 1, 262}, seccompErrno | errnoNoProtocol},
+		{"mptcp with high bits", 41, 198, []uint64{2, 1, 1<<32 | 262}, seccompErrno | errnoNoProtocol},
+		{"mptcp over IPv6", 41, 198, []uint64{10, 1, 262}, seccompErrno | errnoNoProtocol},
+		{"sctp", 41, 198, []uint64{2, 1, 132}, seccompErrno | errnoNoProtocol},
+		{"sctp by its type", 41, 198, []uint64{2, 5, 0}, seccompErrno | errnoNoType},
+		{"dccp", 41, 198, []uint64{2, 6, 33}, seccompErrno | errnoNoType},
+		{"dccp by its type", 41, 198, []uint64{10, 6, 0}, seccompErrno | errnoNoType},
+		{"udp-lite", 41, 198, []uint64{2, 2, 136}, seccompErrno | errnoNoProtocol},
+		{"icmp", 41, 198, []uint64{2, 2, 1}, seccompErrno | errnoNoProtocol},
+		{"l2tp", 41, 198, []uint64{2, 2, 115}, seccompErrno | errnoNoProtocol},
+		{"smc by its protocol", 41, 198, []uint64{2, 1, 256}, seccompErrno | errnoNoProtocol},
+		{"raw", 41, 198, []uint64{2, 3, 17}, seccompErrno | errnoNoType},
+		{"raw, not blocking", 41, 198, []uint64{2, 3 | 0o4000, 255}, seccompErrno | errnoNoType},
+		{"type with high bits", 41, 198, []uint64{2, 1<<40 | 3, 0}, seccompErrno | errnoNoType},
+		{"no delay", 54, 208, []uint64{3, 6, 1}, allowed},
+		{"reuse of an address", 54, 208, []uint64{3, 1, 2}, allowed},
+		{"layer above tcp", 54, 208, []uint64{3, 6, 31}, permission},
+		{"layer above tcp with high bits", 54, 208, []uint64{3, 1<<33 | 6, 1<<33 | 31}, permission},
+		{"encapsulation in udp", 54, 208, []uint64{3, 17, 100}, permission},
+		{"socket filter", 54, 208, []uint64{3, 1, 26}, permission},
+		{"socket filter of another kind", 54, 208, []uint64{3, 1, 52}, permission},
+		{"own priority", 141, 140, []uint64{0, 0, 5}, allowed},
+		{"priority of a child", 141, 140, []uint64{0, 7, 5}, allowed},
+		{"priority of PID 1", 141, 140, []uint64{0, 1, 19}, permission},
+		{"priority of PID 1 with high bits", 141, 140, []uint64{0, 1<<32 | 1, 19}, permission},
+		{"priority of the group of PID 1", 141, 140, []uint64{1, 1, 19}, permission},
+		{"priority of the own group", 141, 140, []uint64{1, 0, 19}, allowed},
+		{"priority of every process of the user", 141, 140, []uint64{2, 0, 19}, permission},
+		{"disk priority of PID 1", 251, 30, []uint64{1, 1, 0}, permission},
+		{"disk priority of the user", 251, 30, []uint64{3, 0, 0}, permission},
+		{"own disk priority", 251, 30, []uint64{1, 0, 0}, allowed},
+		{"policy of PID 1", 144, 119, []uint64{1, 5}, permission},
+		{"own policy", 144, 119, []uint64{0, 5}, allowed},
+		{"parameters of PID 1", 142, 118, []uint64{1}, permission},
+		{"attributes of PID 1", 314, 274, []uint64{1}, permission},
+		{"attributes of a thread", 314, 274, []uint64{12}, allowed},
 		{"unix socket with high bits", 41, 198, []uint64{1<<32 | 17, 3, 0}, seccompErrno | errnoNoFamily},
 		{"ioctl", 16, 29, []uint64{0, 0x5401}, allowed},
 		{"typing into a terminal", 16, 29, []uint64{0, 0x5412}, permission},
@@ -123,6 +165,8 @@ func TestStrictDecisions(t *testing.T) {
 		{"netlink route", 41, 198, []uint64{16, 3, 0}, seccompErrno | errnoNoFamily},
 		{"unix socket", 41, 198, []uint64{1, 1, 0}, allowed},
 		{"inet6 socket", 41, 198, []uint64{10, 1, 0}, allowed},
+		{"mptcp", 41, 198, []uint64{2, 1, 262}, seccompErrno | errnoNoProtocol},
+		{"raw", 41, 198, []uint64{2, 3, 17}, seccompErrno | errnoNoType},
 		{"clone with a user namespace", 56, 220, []uint64{0x10000011}, permission},
 		{"execve", 59, 221, nil, allowed},
 	} {
@@ -147,10 +191,14 @@ func TestSeccompRows(t *testing.T) {
 					continue
 				}
 				refused := false
-				for _, arg := range []uint64{0, 0x10000000, 17, 4, 5, 8, 0x40000, 0x5412} {
-					got := decide(t, arch, profile, arch.audit, uint32(number), arg, arg, arg, arg, arg, arg)
+				for _, arg := range []uint64{0, 1, 0x10000000, 17, 4, 5, 8, 0x40000, 0x5412, 1 << 20} {
+					args := []uint64{arg, arg, arg, arg, arg, arg}
+					if arg == 1<<20 { // what is decided by two arguments together
+						args = []uint64{0, 6, 31, 0, 0, 0}
+					}
+					got := decide(t, arch, profile, arch.audit, uint32(number), args...)
 					refused = refused || got != allowed
-					if base := decide(t, arch, Default, arch.audit, uint32(number), arg, arg, arg, arg, arg, arg); base != allowed && got == allowed {
+					if base := decide(t, arch, Default, arch.audit, uint32(number), args...); base != allowed && got == allowed {
 						t.Errorf("%s, %s: %s with %#x is allowed, and the default profile refuses it", name, profile, d.name, arg)
 					}
 				}
