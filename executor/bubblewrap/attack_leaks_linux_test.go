@@ -5,8 +5,11 @@ package bubblewrap_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +76,64 @@ except OSError:
     pass
 `)), "")
 		}},
+		{name: "attack 88: what the process table tells of the host", run: func(t *testing.T, s *siege) {
+			readable := map[string]bool{}
+			for _, path := range []string{
+				"cmdline", "config.gz", "diskstats", "partitions", "swaps", "modules", "mdstat", "interrupts", "locks", "keys", "key-users",
+				"kallsyms", "iomem", "mtrr", "timer_list", "slabinfo", "vmallocinfo", "pagetypeinfo", "schedstat", "latency_stats",
+			} {
+				if text, err := os.ReadFile("/proc/" + path); err == nil && len(text) > 0 {
+					readable[path] = true
+				}
+			}
+			if len(readable) == 0 || !readable["cmdline"] {
+				t.Fatal("this host shows nothing of itself, so nothing is tried")
+			}
+			source := `
+import os, sys
+for name in sys.stdin.read().split():
+    for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR):
+        try:
+            fd = os.open('/proc/' + name, flags)
+            print('opened', name, os.read(fd, 40) if flags != os.O_WRONLY else '')
+        except OSError:
+            pass
+    try:
+        os.chmod('/proc/' + name, 0o666)
+        print('changed', name)
+    except OSError:
+        pass
+for name in ('fs', 'pressure', 'driver', 'acpi', 'scsi', 'asound'):
+    if os.path.isdir('/proc/' + name):
+        if os.listdir('/proc/' + name): print('listed', name, os.listdir('/proc/' + name))
+        try:
+            open('/proc/%s/x' % name, 'x')
+            print('wrote', name)
+        except OSError:
+            pass
+for name in ('cpuinfo', 'meminfo', 'stat', 'vmstat', 'loadavg', 'uptime', 'version', 'cgroups', 'filesystems', 'devices', 'self/status', 'self/mountinfo',
+             'sys/kernel/random/uuid', 'sys/kernel/osrelease', 'sys/vm/overcommit_memory', 'sys/kernel/pid_max', 'net/dev', 'sysvipc/shm'):
+    if not open('/proc/' + name).read(): print('lost', name)
+`
+			req := s.script("python", source)
+			req.Stdin = []byte(strings.Join(slices.Sorted(maps.Keys(readable)), " "))
+			s.printed(t, s.do(t, req), "")
+			// Two runs cannot tell by it that they share a host.
+			host, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := map[string]bool{string(host): true}
+			for range 2 {
+				r := s.do(t, s.script("bash", "cat /proc/sys/kernel/random/boot_id\n"))
+				s.exited(t, r, 0)
+				if id := string(r.Stdout); seen[id] || !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\n$`).MatchString(id) {
+					t.Errorf("boot id %q", id)
+				} else {
+					seen[id] = true
+				}
+			}
+		}},
 		{name: "attack 89: every file of /proc/sys", run: func(t *testing.T, s *siege) {
 			s.printed(t, s.do(t, s.script("python", `
 import os
@@ -137,7 +198,7 @@ except FileExistsError: print('shared memory is there already')
 			}
 		}},
 		{name: "attack 99: keys left in a keyring", run: func(t *testing.T, s *siege) {
-			source := "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\nx = os.uname().machine == 'x86_64'\nfor ring in (-1, -2, -3, -4, -5):\n    if libc.syscall(ctypes.c_long(248 if x else 217), b'user', b'attack', b'secret', 6, ctypes.c_int(ring)) >= 0: print('added', ring)\nif libc.syscall(ctypes.c_long(249 if x else 218), b'user', b'attack', None, 0) >= 0: print('found')\nif os.path.exists('/proc/keys') and open('/proc/keys').read(): print('listed')\n"
+			source := "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\nx = os.uname().machine == 'x86_64'\nfor ring in (-1, -2, -3, -4, -5):\n    if libc.syscall(ctypes.c_long(248 if x else 217), b'user', b'attack', b'secret', 6, ctypes.c_int(ring)) >= 0: print('added', ring)\nif libc.syscall(ctypes.c_long(249 if x else 218), b'user', b'attack', None, 0) >= 0: print('found')\nif os.popen('cat /proc/keys 2>/dev/null').read(): print('listed')\n"
 			for range 2 {
 				s.printed(t, s.do(t, s.script("python", source)), "")
 			}

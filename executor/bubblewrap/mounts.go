@@ -61,8 +61,8 @@ type dataFile struct {
 }
 
 // options are the arguments of bubblewrap, in the order in which it acts on them. system shows the programs that the run can use, helperFD
-// holds PID 1's program, etc the made-up files of /etc and inputs the caller's files.
-func options(plan string, system []string, size sizes, helperFD int, etc, inputs []dataFile) []string {
+// holds PID 1's program, etc the made-up files of /etc, over those that cover one of the kernel's, and inputs the caller's files.
+func options(plan string, system []string, size sizes, helperFD int, etc, over, inputs []dataFile) []string {
 	args := []string{
 		"--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup",
 		"--hostname", "sallyport",
@@ -88,7 +88,10 @@ func options(plan string, system []string, size sizes, helperFD int, etc, inputs
 		args = append(args, "--perms", "0444", "--file", strconv.Itoa(f.fd), f.path)
 	}
 	args = append(args, "--perms", "0555", "--ro-bind-data", strconv.Itoa(helperFD), pathInit)
-	args = append(args, "--proc", "/proc", "--dev", "/dev")
+	args = append(append(args, "--proc", "/proc", "--dev", "/dev"), masks()...)
+	for _, f := range over {
+		args = append(args, "--perms", "0444", "--ro-bind-data", strconv.Itoa(f.fd), f.path)
+	}
 	for _, t := range []struct {
 		path, perms string
 		size        int64

@@ -129,6 +129,14 @@ func (a *active) data(files []*os.File) ([]*os.File, error) {
 		return nil, err
 	}
 	etc = append(etc, dataFile{fd, pathCPUs})
+	var over []dataFile
+	if _, err := os.Stat(pathBootID); err == nil {
+		fd, err := add(memoryFile([]byte(bootID())))
+		if err != nil {
+			return nil, err
+		}
+		over = append(over, dataFile{fd, pathBootID})
+	}
 	for _, in := range a.spec.inputs {
 		fd, err := add(memoryFile(in.Content))
 		if err != nil {
@@ -144,7 +152,7 @@ func (a *active) data(files []*os.File) ([]*os.File, error) {
 			}
 		}
 	}
-	args, err := memoryFile([]byte(strings.Join(options(a.spec.plan, system, a.sizes(), helperFD, etc, inputs), "\x00") + "\x00"))
+	args, err := memoryFile([]byte(strings.Join(options(a.spec.plan, system, a.sizes(), helperFD, etc, over, inputs), "\x00") + "\x00"))
 	if err != nil {
 		return nil, err
 	}
