@@ -29,7 +29,7 @@ func (s *Service) Import(ctx context.Context, p sallyport.Principal, tree Tree, 
 	if err != nil {
 		return report, err
 	}
-	skills, err := discover(listed, &report)
+	skills, err := s.find(ctx, tree, listed, &report)
 	if err != nil {
 		return report, err
 	}
@@ -80,15 +80,62 @@ type foundSkill struct {
 	nested    []string // SKILL.md files of directories below
 }
 
-// discover finds the skills of a tree and accounts for everything outside of them.
-func discover(listed []TreeEntry, report *ImportReport) ([]foundSkill, error) {
+// find finds the skills of a tree and accounts for everything outside of them. A SKILL.md without any frontmatter, such as an index of the
+// skills below it, does not swallow those: it is reported as no skill, and they are looked for.
+func (s *Service) find(ctx context.Context, tree Tree, listed []TreeEntry, report *ImportReport) ([]foundSkill, error) {
+	plain := map[string]bool{}
+	for {
+		before := *report
+		skills, err := discover(listed, report, plain)
+		if err != nil {
+			return nil, err
+		}
+		more := false
+		for _, skill := range skills {
+			if len(skill.nested) == 0 {
+				continue
+			}
+			found, err := s.noSkill(ctx, tree, skill)
+			if err != nil {
+				return nil, err
+			}
+			if found {
+				plain[skill.directory], more = true, true
+			}
+		}
+		if !more {
+			return skills, nil
+		}
+		*report = before
+		report.Ignored = report.Ignored[:len(before.Ignored):len(before.Ignored)]
+	}
+}
+
+// noSkill reports whether the SKILL.md of a directory is a text without frontmatter.
+func (s *Service) noSkill(ctx context.Context, tree Tree, skill foundSkill) (bool, error) {
+	run := importRun{service: s, tree: tree, index: newTreeIndex(skill.entries)}
+	collect := collector{run: &run, found: skill, out: &ImportedSkill{}, files: map[string]pickedFile{}}
+	collect.all()
+	file, exists := collect.files[SkillFile]
+	if !exists {
+		return false, nil
+	}
+	content, err := tree.ReadFile(ctx, file.source, s.cfg.MaxSkillBytes)
+	if err != nil {
+		return false, stops(ctx, err)
+	}
+	return slices.ContainsFunc(ParseSkillMD(content, "").Problems, func(p Problem) bool { return p.Code == ProblemFrontmatterMissing }), nil
+}
+
+// discover is find with the directories given whose SKILL.md makes no skill.
+func discover(listed []TreeEntry, report *ImportReport, plain map[string]bool) ([]foundSkill, error) {
 	roots := map[string]bool{}
 	for _, entry := range listed {
 		name := entryName(entry.Path)
 		if escapes(entry) {
 			return nil, unsafeEntry("registry.import", entry.Path)
 		}
-		if isSkillFile(entry) && strings.Count(name, "/") <= maxSkillDepth && !hasDots(path.Dir(name)) {
+		if isSkillFile(entry) && strings.Count(name, "/") <= maxSkillDepth && !hasDots(path.Dir(name)) && !plain[path.Dir(name)] {
 			roots[path.Dir(name)] = true
 		}
 	}
@@ -100,6 +147,10 @@ func discover(listed []TreeEntry, report *ImportReport) ([]foundSkill, error) {
 		if !found {
 			if hasDots(name) && entry.Fault == "" {
 				return nil, unsafeEntry("registry.import", entry.Path)
+			}
+			if isSkillFile(entry) && plain[path.Dir(name)] {
+				report.ignore(name, "not a skill: no frontmatter; the skills in the folders below it were looked at")
+				continue
 			}
 			report.ignoreEntry(entry, name, ignored)
 			continue

@@ -155,7 +155,7 @@ func TestImportNamesSlugsAfterFolders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			valid, err := registry.Validate(t.Context(), test.tree)
+			valid, err := registry.Validate(t.Context(), test.tree, registry.ValidateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -216,6 +216,10 @@ func TestImportFolder(t *testing.T) {
 			map[string]string{"a/pdf/SKILL.md": md, "b/pdf/SKILL.md": md},
 			[]string{"imported a/pdf pdf", "  kept SKILL.md", "ignored b/pdf pdf", "  kept SKILL.md", "  note SLUG_CLASH"},
 		},
+		"F16 an index of skills": {
+			map[string]string{"skills/SKILL.md": "# Our skills\n", "skills/README.md": "x", "skills/pdf/SKILL.md": md},
+			[]string{"imported skills/pdf pdf", "  kept SKILL.md", "ignored skills/README.md", "ignored skills/SKILL.md"},
+		},
 		"S2 lower case": {
 			map[string]string{"pdf/skill.md": md}, []string{"imported pdf pdf", "  repaired SKILL.md", "  note SKILL_MD_CASE"},
 		},

@@ -69,7 +69,7 @@ func plainBase(name string) string {
 
 // inSkills reports which paths lie in a skill. The others are sent without their content: the report names them, and nobody reads them.
 func (t *PathsTree) inSkills() func(path string) bool {
-	skills, err := discover(t.entries, &ImportReport{})
+	skills, err := discover(t.entries, &ImportReport{}, nil)
 	if err != nil {
 		return func(string) bool { return true } // whoever reads the stream refuses it
 	}

@@ -23,6 +23,16 @@ type ValidatedSkill struct {
 	Digest    string         `json:"digest,omitempty"`
 	Files     []ImportedFile `json:"files"`
 	Problems  []Problem      `json:"problems"`
+	// Findings of the static rules, when they were asked for and the skill is usable.
+	Findings *Findings `json:"findings,omitempty"`
+}
+
+// ValidateOptions say what Validate looks at beside the rules of the format.
+type ValidateOptions struct {
+	// Findings applies the static rules of [Scan] to every usable skill.
+	Findings bool
+	// Exclude are path patterns whose findings are set aside and counted; see [FindingsRequest].
+	Exclude []string
 }
 
 // ValidationTotals counts the report.
@@ -33,29 +43,39 @@ type ValidationTotals struct {
 	Errors    int `json:"errors"`
 	Warnings  int `json:"warnings"`
 	Notes     int `json:"notes"`
+	// Clean counts the skills in which the static rules read everything and found nothing but notes; FindingErrors and the others count what
+	// they found. Zero when they were not applied.
+	Clean           int `json:"clean"`
+	FindingErrors   int `json:"finding_errors"`
+	FindingWarnings int `json:"finding_warnings"`
+	FindingNotes    int `json:"finding_notes"`
 }
 
 // Validate reads every skill of a tree exactly as [Service.Import] does, under the default bounds, and saves nothing; it needs
-// no store. Its error is for what concerns the whole tree: a path that leaves it (UNSAFE_PATH), a tree that cannot be read, the
-// context.
-func Validate(ctx context.Context, tree Tree) (ValidationReport, error) {
+// no store. Its error is for what concerns the whole: a path that leaves the tree (UNSAFE_PATH), a tree that cannot be read, an exclusion that
+// is none (INVALID_ARGUMENT), the context.
+func Validate(ctx context.Context, tree Tree, opts ValidateOptions) (ValidationReport, error) {
 	report := ValidationReport{Skills: []ValidatedSkill{}, Ignored: []ImportedFile{}}
+	if err := checkExclusions("registry.validate", opts.Exclude); err != nil {
+		return report, err
+	}
 	listed, err := tree.Entries(ctx)
 	if err != nil {
 		return report, err
 	}
 	outside := ImportReport{Ignored: report.Ignored}
-	skills, err := discover(listed, &outside)
+	service := New(Config{})
+	skills, err := service.find(ctx, tree, listed, &outside)
 	if err != nil {
 		return report, err
 	}
 	report.Ignored = outside.Ignored
-	run := importRun{service: New(Config{}), tree: tree, index: newTreeIndex(listed)}
+	run := importRun{service: service, tree: tree, index: newTreeIndex(listed)}
 	if err := run.nameSlugs(ctx, skills); err != nil {
 		return report, err
 	}
 	for _, found := range skills {
-		imported, _, err := run.inspect(ctx, found)
+		imported, content, err := run.inspect(ctx, found)
 		if err != nil {
 			return report, err
 		}
@@ -65,6 +85,11 @@ func Validate(ctx context.Context, tree Tree) (ValidationReport, error) {
 		skill := ValidatedSkill{
 			Path: imported.Path, Slug: imported.Slug, Name: imported.Name, Usable: imported.Usable, SpecClean: imported.SpecClean,
 			Digest: string(imported.Digest), Files: imported.Files, Problems: imported.Problems,
+		}
+		if opts.Findings && skill.Usable {
+			scanned := Scan(content.components).without(opts.Exclude)
+			scanned.Digest, scanned.Slug = imported.Digest, imported.Slug
+			skill.Findings = &scanned
 		}
 		report.add(skill)
 	}
@@ -79,6 +104,14 @@ func (r *ValidationReport) add(skill ValidatedSkill) {
 	}
 	if skill.SpecClean {
 		r.Totals.SpecClean++
+	}
+	if found := skill.Findings; found != nil {
+		if found.Clean {
+			r.Totals.Clean++
+		}
+		r.Totals.FindingErrors += found.Totals.Errors
+		r.Totals.FindingWarnings += found.Totals.Warnings
+		r.Totals.FindingNotes += found.Totals.Notes
 	}
 	for _, found := range skill.Problems {
 		switch found.Severity {

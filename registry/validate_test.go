@@ -36,7 +36,7 @@ func validation(tb testing.TB, paths ...string) (registry.ValidationReport, *reg
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = tree.Close() })
-	report, err := registry.Validate(tb.Context(), tree)
+	report, err := registry.Validate(tb.Context(), tree, registry.ValidateOptions{})
 	if err != nil {
 		tb.Fatal(err)
 	}

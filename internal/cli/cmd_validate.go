@@ -14,13 +14,18 @@ type validateCommand struct {
 	Strict bool     `help:"Demand that every skill is clean by the letter of the specification, not only usable."`
 	SARIF  bool     `help:"Print a SARIF 2.1.0 log and nothing else on standard output." name:"sarif"`
 	Quiet  bool     `help:"Leave out notes, and warnings too unless --strict." short:"q"`
+	// The fields are apart from those of a report.
+	Findings string   `help:"What to do about findings of the static rules: report them, demand that every skill is clean of all but notes, or leave them off." enum:"report,clean,off" default:"report" placeholder:"report|clean|off"`
+	Exclude  []string `help:"Set aside and count what is found in these paths of a skill: a path, a pattern, or a folder with a slash at its end." placeholder:"PATTERN"`
+	All      bool     `help:"List notes of the static rules too, and every ignored file."`
 }
 
 // Help says when the command fails.
 func (*validateCommand) Help() string {
 	return "Reads skills exactly as import does and prints everything that is wrong with them: file, line, severity, what " +
-		"is wrong and what to do, code. It needs no data folder and no server, changes nothing and runs nothing. The exit " +
-		"code is 0 when every skill can be used (with --strict: is clean), else 10."
+		"is wrong and what to do, code; and what the static rules of docs/findings.md find, which changes the exit code with " +
+		"--findings=clean only. It needs no data folder and no server, changes nothing and runs nothing. The exit " +
+		"code is 0 when every skill can be used (with --strict: is clean by the specification), else 10."
 }
 
 func (*validateCommand) kind() string { return "validation" }
@@ -34,13 +39,13 @@ func (c *validateCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
-	report, err := registry.Validate(ctx, tree)
+	report, err := registry.Validate(ctx, tree, registry.ValidateOptions{Findings: c.Findings != "off", Exclude: c.Exclude})
 	if err != nil {
 		return err
 	}
 	verdict := c.verdict(report)
 	if c.SARIF {
-		if err := a.writeJSON(sarifOf(tree, report)); err != nil {
+		if err := a.writeJSON(sarifOf(tree, report, c.All)); err != nil {
 			return err
 		}
 	} else {
@@ -70,6 +75,9 @@ func (c *validateCommand) verdict(report registry.ValidationReport) error {
 	case c.Strict && t.SpecClean < t.Skills:
 		return sallyport.Errorf("cli.validate", sallyport.CodeSkillInvalid, "%d of %s can be used but are not clean by the specification",
 			t.Skills-t.SpecClean, plural(t.Skills, "skill", "skills"))
+	case c.Findings == "clean" && t.Clean < t.Skills:
+		return sallyport.Errorf("cli.validate", sallyport.CodeSkillInvalid, "%d of %s can be used but the static rules find something in them, or cannot read them",
+			t.Skills-t.Clean, plural(t.Skills, "skill", "skills"))
 	}
 	return nil
 }
@@ -87,16 +95,50 @@ func (c *validateCommand) print(p *page, tree *registry.PathsTree, report regist
 			}
 			p.line("%s: %s: %s %s", p.bold(clean(place)), severityText(p, found.Severity), clean(found.Message), p.dim("["+found.Code+"]"))
 		}
-		for _, file := range skill.Files {
-			if skill.Usable && file.Result != registry.ResultKept && !c.Quiet {
-				p.line("%s: %s: %s", clean(located(tree, skill.FilePath(file.Path))), p.dim(clean(file.Result)), clean(file.Reason))
+		c.printFindings(p, tree, skill)
+		if skill.Usable && !c.Quiet {
+			files := make([]registry.ImportedFile, len(skill.Files))
+			for i, file := range skill.Files {
+				file.Path = located(tree, skill.FilePath(file.Path))
+				files[i] = file
 			}
+			printFiles(p, files, false, c.All)
 		}
 	}
 	t := report.Totals
 	p.line("%s", p.bold(fmt.Sprintf("%s: %d usable, %d spec-clean; %s, %s, %s", plural(t.Skills, "skill", "skills"), t.Usable, t.SpecClean,
 		plural(t.Errors, "error", "errors"), plural(t.Warnings, "warning", "warnings"), plural(t.Notes, "note", "notes"))))
+	if c.Findings != "off" {
+		p.line("%s", fmt.Sprintf("static rules: %d clean; %s, %s, %s", t.Clean, plural(t.FindingErrors, "error", "errors"),
+			plural(t.FindingWarnings, "warning", "warnings"), plural(t.FindingNotes, "note", "notes")))
+	}
 }
+
+// printFindings writes what the static rules found in one skill, in the same form as problems.
+func (c *validateCommand) printFindings(p *page, tree *registry.PathsTree, skill registry.ValidatedSkill) {
+	if skill.Findings == nil {
+		return
+	}
+	line := func(file string, at int, severity, message, code string) {
+		place := located(tree, skill.FilePath(file))
+		if at > 0 {
+			place = fmt.Sprintf("%s:%d", place, at)
+		}
+		p.line("%s: %s: %s %s", p.bold(clean(place)), severityText(p, severity), clean(message), p.dim("["+code+"]"))
+	}
+	for _, found := range skill.Findings.Findings {
+		if found.Severity == registry.SeverityNote && !c.All || c.Quiet && found.Severity != registry.SeverityError && c.Findings != "clean" {
+			continue
+		}
+		line(found.File, found.Line, found.Severity, found.Message, found.Rule)
+	}
+	for _, file := range skill.Findings.Unscanned {
+		line(file.File, 0, registry.SeverityError, "the static rules cannot read it: "+file.Reason, ruleUnscanned)
+	}
+}
+
+// ruleUnscanned is a file that the static rules cannot read; it is no pass.
+const ruleUnscanned = "NOT_SCANNABLE"
 
 // located names a file of the tree the way people find it.
 func located(tree *registry.PathsTree, name string) string {

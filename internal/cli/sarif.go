@@ -74,31 +74,53 @@ type sarifRegion struct {
 
 const sarifSchema = "https://json.schemastore.org/sarif-2.1.0.json"
 
-// sarifOf turns a report into a log. Every rule of the catalogue is described, whether or not it fired.
-func sarifOf(tree *registry.PathsTree, report registry.ValidationReport) sarifLog {
+// sarifOf turns a report into a log. Every rule of the catalogues is described, whether or not it fired. Notes of the static rules, of which
+// there is one for every web address, are in it with all only.
+func sarifOf(tree *registry.PathsTree, report registry.ValidationReport, all bool) sarifLog {
 	driver := sarifDriver{Name: "sallyport", Version: Version(), Rules: []sarifRule{}}
 	index := map[string]int{}
-	for i, info := range registry.ProblemCatalogue() {
-		index[info.Code] = i
+	for _, info := range registry.ProblemCatalogue() {
+		index[info.Code] = len(driver.Rules)
 		driver.Rules = append(driver.Rules, sarifRule{info.Code, sarifText{info.Rule}, sarifConfiguration{info.Severity}})
 	}
+	for _, info := range registry.FindingCatalogue() {
+		index[info.Rule] = len(driver.Rules)
+		driver.Rules = append(driver.Rules, sarifRule{info.Rule, sarifText{info.About}, sarifConfiguration{info.Severity}})
+	}
+	index[ruleUnscanned] = len(driver.Rules)
+	driver.Rules = append(driver.Rules, sarifRule{
+		ruleUnscanned, sarifText{"a file that the static rules cannot read is no pass"}, sarifConfiguration{registry.SeverityError},
+	})
 	results := []sarifResult{}
+	add := func(skill registry.ValidatedSkill, rule, name string, line int, level, message string) {
+		file, inside := tree.Locate(skill.FilePath(name))
+		physical := sarifPhysical{Artifact: sarifArtifact{fileURI(file)}}
+		switch {
+		case inside != "":
+			message = inside + ": " + message // a line of a member is no line of the archive
+		case line > 0:
+			physical.Region = &sarifRegion{line}
+		}
+		results = append(results, sarifResult{
+			RuleID: rule, RuleIndex: index[rule], Level: level, Message: sarifText{message},
+			Locations: []sarifLocation{{physical}},
+			Prints:    map[string]string{"sallyport/v1": rule + ":" + skill.FilePath(name)},
+		})
+	}
 	for _, skill := range report.Skills {
 		for _, found := range skill.Problems {
-			file, inside := tree.Locate(skill.FilePath(found.File))
-			message := found.Message
-			physical := sarifPhysical{Artifact: sarifArtifact{fileURI(file)}}
-			switch {
-			case inside != "":
-				message = inside + ": " + message // a line of a member is no line of the archive
-			case found.Line > 0:
-				physical.Region = &sarifRegion{found.Line}
+			add(skill, found.Code, found.File, found.Line, found.Severity, found.Message)
+		}
+		if skill.Findings == nil {
+			continue
+		}
+		for _, found := range skill.Findings.Findings {
+			if found.Severity != registry.SeverityNote || all {
+				add(skill, found.Rule, found.File, found.Line, found.Severity, found.Message)
 			}
-			results = append(results, sarifResult{
-				RuleID: found.Code, RuleIndex: index[found.Code], Level: found.Severity, Message: sarifText{message},
-				Locations: []sarifLocation{{physical}},
-				Prints:    map[string]string{"sallyport/v1": found.Code + ":" + skill.FilePath(found.File)},
-			})
+		}
+		for _, file := range skill.Findings.Unscanned {
+			add(skill, ruleUnscanned, file.File, 0, registry.SeverityError, file.Reason)
 		}
 	}
 	return sarifLog{
