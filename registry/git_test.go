@@ -436,6 +436,46 @@ func TestImportGitRedirects(t *testing.T) {
 	}
 }
 
+// A pack is bounded while it comes, in bytes and in time; and the skill whose paths a file system would confuse is refused, not its neighbours.
+func TestImportGitIsBounded(t *testing.T) {
+	t.Parallel()
+	r := newRepository(t)
+	write(t, r.folder, map[string]string{"skills/clash/SKILL.md": skillMD("clash"), "skills/clash/a.md": "1", "skills/clash/A.md": "2", "skills/clash/z\u200b.md": "3"})
+	r.commit(t, "clash")
+	s := gitSite(t, filepath.Dir(r.folder))
+	report, _, err := fetching(s.config()).ImportURL(t.Context(), alice, s.at("/tools/.git"), registry.ImportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"clash refused", "notes imported", "pdf imported"}, slugsOf(report)); diff != "" {
+		t.Errorf("skills (-want +got):\n%s", diff)
+	}
+	codes := fmt.Sprint(report.Skills[0].Problems)
+	if !strings.Contains(codes, registry.ProblemUnsafePath) || !strings.Contains(codes, registry.ProblemInvisible) {
+		t.Errorf("problems %s", codes)
+	}
+	small := s.config()
+	small.MaxBytes = 500
+	_, _, err = fetching(small).ImportURL(t.Context(), alice, s.at("/tools/.git"), registry.ImportOptions{})
+	wantCode(t, err, sallyport.CodeRequestTooLarge)
+
+	refs := "001e# service=git-upload-pack\n0000" + fmt.Sprintf("%04x", 4+40+6+9+1) + strings.Repeat("a", 40) + " HEAD\x00ofs-delta\n0000"
+	slow := newSite(t, func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodGet {
+			advertise([]byte(refs))(w, req)
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+		_, _ = w.Write([]byte("0008NAK\nPACK"))
+		_ = http.NewResponseController(w).Flush()
+		<-req.Context().Done()
+	})
+	hasty := slow.config()
+	hasty.Timeout = 300 * time.Millisecond
+	_, _, err = fetching(hasty).ImportURL(t.Context(), alice, slow.at("/x.git"), registry.ImportOptions{})
+	wantCode(t, err, sallyport.CodeDeadlineExceeded)
+}
+
 // A server that wants a login, that hangs, that sends without an end, or that is no git server.
 func TestImportGitFromBadServers(t *testing.T) {
 	t.Parallel()
