@@ -172,6 +172,9 @@ func (f *Fetcher) Fetch(ctx context.Context, raw string) (Tree, Source, error) {
 	if git {
 		tree, source, err := f.fetchGit(limited, u, location)
 		if err != nil {
+			if late := limited.Err(); late != nil {
+				err = late // a server that is hung up on may end its answer as if it were whole
+			}
 			return nil, Source{}, f.fault(ctx, err)
 		}
 		return tree, source, nil

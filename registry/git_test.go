@@ -465,6 +465,7 @@ func TestImportGitIsBounded(t *testing.T) {
 			advertise([]byte(refs))(w, req)
 			return
 		}
+		_, _ = io.Copy(io.Discard, req.Body) // only then does the server notice who hangs up
 		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
 		_, _ = w.Write([]byte("0008NAK\nPACK"))
 		_ = http.NewResponseController(w).Flush()
