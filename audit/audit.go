@@ -32,6 +32,8 @@ type Config struct {
 	Key ed25519.PrivateKey
 	// CheckpointLog receives every checkpoint as one JSON line outside the database; nil means none.
 	CheckpointLog io.Writer
+	// Failed is told of entries that Append could not write; nil tells nobody.
+	Failed func(action sallyport.Action)
 	// Interval between checkpoints; zero means one minute.
 	Interval time.Duration
 	// Archive is a folder that entries are written to before they are removed; empty means that they are not.
@@ -165,6 +167,9 @@ func (s *Service) Append(ctx context.Context, entry sallyport.Entry) error {
 	}
 	entry.Detail = detail
 	if _, err := s.cfg.Store.AppendEntry(ctx, entry.TenantID, entry); err != nil {
+		if s.cfg.Failed != nil {
+			s.cfg.Failed(entry.Action)
+		}
 		return &sallyport.Error{Op: opAppend, Code: sallyport.CodeAuditUnavailable, Err: err}
 	}
 	return nil

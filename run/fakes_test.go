@@ -317,6 +317,9 @@ type observer struct {
 func (o *observer) Span(ctx context.Context, _, _ string) (context.Context, func(error)) {
 	return ctx, func(error) {}
 }
+func (o *observer) TraceParent(context.Context) string { return "" }
+func (o *observer) SandboxStarted(context.Context, time.Time, time.Time, sallyport.Isolation) {
+}
 func (o *observer) Resolved(context.Context, *sallyport.Candidate) {}
 func (o *observer) Slots(int)                                      {}
 func (o *observer) Refused(_ context.Context, name string, code sallyport.Code) {

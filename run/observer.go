@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"time"
 
 	"github.com/sallyport-dev/sallyport"
 )
@@ -11,6 +12,8 @@ import (
 type Observer interface {
 	// Span opens a span; end closes it with the private cause of a failure, or nil.
 	Span(ctx context.Context, name string, traceParent string) (spanned context.Context, end func(error))
+	// TraceParent is the W3C trace context of the span in ctx, the caller's when no spans are made; empty when there is none.
+	TraceParent(ctx context.Context) string
 	// Resolved names what the run is about, on the span in ctx.
 	Resolved(ctx context.Context, candidate *sallyport.Candidate)
 	// Refused counts a refusal; gate is empty for refusals outside a gate.
@@ -19,6 +22,8 @@ type Observer interface {
 	DenyUnrecorded(ctx context.Context)
 	// FinishUnrecorded counts a script.finished entry that could not be written at once.
 	FinishUnrecorded(ctx context.Context)
+	// SandboxStarted tells when the script's process began, within the span in ctx; called is when the executor was.
+	SandboxStarted(ctx context.Context, called, started time.Time, isolation sallyport.Isolation)
 	// Finished counts a closed execution.
 	Finished(ctx context.Context, execution sallyport.Execution)
 	// Slots reports how many slots are in use.
@@ -31,6 +36,9 @@ type noObserver struct{}
 
 func (noObserver) Span(ctx context.Context, _, _ string) (context.Context, func(error)) {
 	return ctx, func(error) {}
+}
+func (noObserver) TraceParent(context.Context) string { return "" }
+func (noObserver) SandboxStarted(context.Context, time.Time, time.Time, sallyport.Isolation) {
 }
 func (noObserver) Resolved(context.Context, *sallyport.Candidate)  {}
 func (noObserver) Refused(context.Context, string, sallyport.Code) {}

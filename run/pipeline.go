@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,13 +26,15 @@ func (s *Service) Run(ctx context.Context, p sallyport.Principal, req Request) (
 func (s *Service) run(ctx context.Context, p sallyport.Principal, req Request, once *Once) (execution sallyport.Execution, err error) {
 	ctx, end := s.cfg.Observer.Span(ctx, "sallyport.execute", req.TraceParent)
 	defer func() { end(err) }()
+	// The record and the executor name the trace that this run is part of, the caller's own or a new one.
+	req.TraceParent = cmp.Or(s.cfg.Observer.TraceParent(ctx), req.TraceParent)
 
-	candidate, err := s.resolve(ctx, p, req)
+	candidate, err := s.traceResolve(ctx, p, req)
 	if err != nil {
 		return sallyport.Execution{}, s.refuse(ctx, candidate, "", err)
 	}
 	s.cfg.Observer.Resolved(ctx, candidate)
-	if refusal := s.admit(ctx, candidate); refusal != nil {
+	if refusal := s.traceAdmit(ctx, candidate); refusal != nil {
 		return sallyport.Execution{}, s.refuse(ctx, candidate, refusal.Gate, refusal.Err())
 	}
 	secrets, err := s.secrets(ctx, candidate)
@@ -64,7 +67,7 @@ func (s *Service) run(ctx context.Context, p sallyport.Principal, req Request, o
 	if err != nil {
 		return s.finish(ctx, execution, nil, err)
 	}
-	artifacts := settle(&execution, result, candidate.Limits, s.hides(candidate, secrets))
+	artifacts := s.traceSettle(ctx, &execution, result, candidate.Limits, s.hides(candidate, secrets))
 	return s.finish(ctx, execution, artifacts, nil)
 }
 
@@ -99,7 +102,15 @@ func (s *Service) ask(ctx context.Context, gate sallyport.Gate, candidate *sally
 }
 
 // begin makes the audit entry durable; if it cannot be written, nothing runs.
-func (s *Service) begin(ctx context.Context, candidate *sallyport.Candidate, req Request, once *Once) (sallyport.Execution, error) {
+func (s *Service) begin(ctx context.Context, candidate *sallyport.Candidate, req Request, once *Once) (_ sallyport.Execution, err error) {
+	ctx, end := s.cfg.Observer.Span(ctx, "sallyport.record", "")
+	defer func() {
+		if errors.Is(err, errTaken) {
+			end(nil)
+			return
+		}
+		end(err)
+	}()
 	id, err := uuid.NewV7()
 	if err != nil {
 		return sallyport.Execution{}, &sallyport.Error{Op: "run.begin", Code: sallyport.CodeInternal, Err: err}
@@ -170,6 +181,7 @@ func (s *Service) execute(
 	limit := time.NewTimer(candidate.Limits.Timeout + s.cfg.Grace)
 	began := time.Now()
 	done := make(chan executed, 1)
+	approved.TraceParent = cmp.Or(s.cfg.Observer.TraceParent(ctx), approved.TraceParent)
 	s.background.Go(func() { done <- s.call(execCtx, approved) })
 
 	// letGo frees the slot when the executor returns or its time is over, for a caller that no longer waits.
@@ -190,6 +202,7 @@ func (s *Service) execute(
 	select {
 	case got := <-done:
 		execution.DurationMS = time.Since(began).Milliseconds()
+		s.traceStart(ctx, began, got.result)
 		stop()
 		limit.Stop()
 		release()

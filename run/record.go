@@ -168,13 +168,16 @@ func (s *Service) refuse(ctx context.Context, c *sallyport.Candidate, gate strin
 // finish closes the record, on a context that outlives the caller: a hung-up client must not leave an Execution open. broken is why
 // no outcome is known; nil when the execution carries one.
 func (s *Service) finish(ctx context.Context, e sallyport.Execution, artifacts []sallyport.ArtifactFile, broken error) (sallyport.Execution, error) {
+	spanned, end := s.cfg.Observer.Span(ctx, "sallyport.finish", "")
 	answer := s.conclude(&e, broken)
 	at := s.cfg.Now().UTC()
 	e.FinishedAt = &at
-	record, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	record, cancel := context.WithTimeout(context.WithoutCancel(spanned), recordTimeout)
 	defer cancel()
 	entry := s.entry(sallyport.ActionScriptFinished, e.PrincipalID, e.Slug+"/"+e.ScriptPath, e.ID, finishedDetail(e))
-	if err := s.cfg.Ledger.Close(record, e.TenantID, e, artifacts, entry); err != nil {
+	err := s.cfg.Ledger.Close(record, e.TenantID, e, artifacts, entry)
+	end(err)
+	if err != nil {
 		// The script did run: its outcome is told now, and recorded as soon as the ledger can.
 		s.cfg.Logger.ErrorContext(ctx, "the outcome of an execution was not recorded", "execution_id", e.ID, "error", err)
 		s.cfg.Observer.FinishUnrecorded(ctx)

@@ -86,6 +86,9 @@ type Config struct {
 	Now func() time.Time
 	// Tracer makes spans; nil makes none.
 	Tracer trace.TracerProvider
+	// OTel are the OTEL_ variables of the environment: spans and metrics are exported by OTLP when they ask for it, see
+	// docs/telemetry.md. Nil exports nothing. A Tracer that is set makes the spans instead.
+	OTel map[string]string
 	// Version is what the server calls itself.
 	Version string
 }

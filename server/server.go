@@ -43,6 +43,7 @@ type Server struct {
 	key       ed25519.PrivateKey
 	backing   sync.Mutex // held while a backup is under way
 	telemetry *telemetry.Telemetry
+	exporter  *telemetry.Exporter
 
 	registry *registry.Service
 	access   *access.Service
@@ -68,6 +69,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg.withDefaults(), stopping: make(chan struct{})}
+	s.cfg.Logger = slog.New(telemetry.Logs(s.cfg.Logger.Handler()))
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.release())
@@ -79,7 +81,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	if s.store, err = store.Open(ctx, store.Config{Path: filepath.Join(cfg.DataDir, DatabaseFile), Logger: s.cfg.Logger}); err != nil {
 		return nil, err
 	}
-	if err := s.services(); err != nil {
+	if err := s.services(ctx); err != nil {
 		return nil, err
 	}
 	lost, err := s.runs.Recover(ctx)
@@ -96,7 +98,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 }
 
 // services builds the verbs on the store.
-func (s *Server) services() error {
+func (s *Server) services(ctx context.Context) error {
 	key, err := signingKey(s.owner.root)
 	if err != nil {
 		return err
@@ -109,8 +111,18 @@ func (s *Server) services() error {
 		}
 	}
 	cfg := s.cfg
-	s.telemetry = telemetry.New(cfg.Tracer)
-	s.audit = audit.New(audit.Config{Store: s.store, Calls: s.store, Key: key, CheckpointLog: s.outside, Archive: cfg.AuditArchive, Logger: cfg.Logger, Now: cfg.Now})
+	if s.exporter, err = telemetry.NewExporter(ctx, cfg.OTel, cfg.Version, cfg.Logger); err != nil {
+		return err
+	}
+	tracer := cfg.Tracer
+	if exported := s.exporter.Tracer(); exported != nil && tracer == nil {
+		tracer = exported
+	}
+	s.telemetry = telemetry.New(telemetry.Config{Tracer: tracer, Pool: warmPool(cfg.Executor), Version: cfg.Version})
+	if err := s.exporter.Metrics(ctx, s.telemetry.Gatherer()); err != nil {
+		return err
+	}
+	s.audit = audit.New(audit.Config{Store: s.store, Calls: s.store, Failed: s.telemetry.AuditFailed, Key: key, CheckpointLog: s.outside, Archive: cfg.AuditArchive, Logger: cfg.Logger, Now: cfg.Now})
 	s.registry = registry.New(registry.Config{
 		Store: s.store, Trail: s.audit, MaxScriptBytes: cfg.MaxScriptBytes, Logger: cfg.Logger, Now: cfg.Now,
 		PublishRequiresClean: cfg.PublishRequiresClean, FindingExclusions: cfg.FindingExclusions, Fetcher: s.fetcher(),
@@ -186,7 +198,7 @@ func (s *Server) surfaces() error {
 
 func (s *Server) handler(authenticator httpapi.Authenticator, backup httpapi.Backup) http.Handler {
 	return newBodies(cmp.Or(s.cfg.MaxBodyBytes, sallyport.DefaultBodyBytes)).bound(httpapi.New(httpapi.Config{
-		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Directory: s.access, Audit: s.audit, Secrets: s.secrets, Runs: s.runs, Records: s.records, Backup: backup, Ready: s.ready,
+		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Directory: s.access, Audit: s.audit, Secrets: s.secrets, Runs: s.runs, Records: s.records, Backup: backup, Ready: s.ready, Context: telemetry.Request,
 		Resource: s.cfg.resource(), Metrics: s.telemetry.Handler(), MCP: s.mcp.Handler(authenticator.Principal), MaxBodyBytes: s.cfg.MaxBodyBytes,
 		MaxImportBytes: s.cfg.MaxImportBytes, SpoolDir: filepath.Join(s.cfg.DataDir, spoolFolder),
 		Logger: s.cfg.Logger, Now: s.cfg.Now, Version: s.cfg.Version,
@@ -233,6 +245,17 @@ func (s *Server) Run(ctx context.Context) error {
 // closeWait bounds how long Close waits for running executions.
 const closeWait = 2 * time.Minute
 
+// flushWait bounds how long telemetry is sent when a server stops.
+const flushWait = 5 * time.Second
+
+// warmPool is how the executor tells what it keeps ready; nil for one that keeps nothing.
+func warmPool(executor sallyport.Executor) func() map[string]int {
+	if keeper, ok := executor.(interface{ WarmSandboxes() map[string]int }); ok {
+		return keeper.WarmSandboxes
+	}
+	return nil
+}
+
 // Close refuses to be ready, waits for running executions to be recorded and releases the data folder. The caller stops
 // serving requests first. It may be called twice.
 func (s *Server) Close() error {
@@ -249,6 +272,10 @@ func (s *Server) Close() error {
 // release gives back what New took, in the opposite order.
 func (s *Server) release() error {
 	var errs []error
+	// What is left is sent while there is time: a collector that is away must not keep a server from stopping.
+	flush, cancel := context.WithTimeout(context.Background(), flushWait) //nolint:forbidigo // it outlives every caller
+	defer cancel()
+	s.exporter.Shutdown(flush)
 	if s.calls != nil {
 		s.calls.Close()
 	}

@@ -118,6 +118,8 @@ type Settings struct {
 	Retention RetentionSettings
 	LogLevel  string // debug, info, warn or error
 	LogFormat string // text or json
+	// OTel are the OTEL_ variables of the environment.
+	OTel map[string]string
 	// Warnings are sentences for the log about what looks like a mistake but may be none.
 	Warnings []string
 }

@@ -30,6 +30,9 @@ type Environment struct {
 	// RuntimeDir is the user's own volatile folder; empty when the session has none.
 	RuntimeDir string
 
+	// OTel are the variables of OpenTelemetry, OTEL_ and all, which the server reads.
+	OTel map[string]string
+
 	dataHome string            // empty when there is neither a data home nor a home
 	values   map[string]string // by variable
 	unknown  []string
@@ -65,6 +68,12 @@ func ParseEnvironment(pairs []string) Environment {
 		case "TERM":
 			term = value
 		default:
+			if strings.HasPrefix(name, "OTEL_") {
+				if env.OTel == nil {
+					env.OTel = map[string]string{}
+				}
+				env.OTel[name] = value
+			}
 			keep(&env, name, value)
 		}
 	}

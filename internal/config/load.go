@@ -37,7 +37,7 @@ type Sources struct {
 // Load merges the sources and resolves the result. Errors are INVALID_ARGUMENT and name the source, the line and the
 // setting.
 func Load(src Sources) (Settings, error) {
-	s := Settings{Listen: DefaultListen, Isolation: IsolationEnforce, LogLevel: "info", LogFormat: "text"}
+	s := Settings{OTel: src.Env.OTel, Listen: DefaultListen, Isolation: IsolationEnforce, LogLevel: "info", LogFormat: "text"}
 	file := src.File
 	if file == "" {
 		file = src.Env.ConfigFile

@@ -25,6 +25,8 @@ Durations are written ` + "`500ms`, `30s`, `1m`" + `; sizes are bytes or ` + "`6
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", row.key, row.env(), row.form, row.zero, row.doc)
 	}
 	b.WriteString(`
+The variables of OpenTelemetry (` + "`OTEL_`" + `) export spans and metrics ([telemetry.md](telemetry.md)).
+
 Three more variables say where a command turns to: ` + "`SALLYPORT_URL` and `SALLYPORT_KEY`" + ` name a server and the key for it, and
 ` + "`NO_COLOR`" + ` asks for plain output. ` + "`--data`" + ` is stronger than ` + "`SALLYPORT_URL`" + `.
 

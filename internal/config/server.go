@@ -49,6 +49,7 @@ func (s Settings) Server(parts Parts) server.Config {
 		PublicURL:            s.PublicURL,
 		LoopbackPrincipal:    s.Profile == ProfileDev && s.Loopback(),
 		Logger:               parts.Logger,
+		OTel:                 s.OTel,
 		Version:              parts.Version,
 	}
 	// An executor without isolation was accepted by that very name.

@@ -51,6 +51,10 @@ type Config struct {
 	// SpoolDir is a folder that exists; uploads are held there in files without a name. Empty means the system's.
 	SpoolDir string
 
+	// Context makes the context of a request from the caller's, its id and its W3C trace context, which may be empty; nil takes the
+	// caller's as it is.
+	Context func(ctx context.Context, requestID, traceParent string) context.Context
+
 	Logger  *slog.Logger     // nil discards
 	Now     func() time.Time // nil means time.Now
 	Version string           // what the server calls itself

@@ -20,7 +20,11 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
 	rec := &recorder{ResponseWriter: w, requestID: requestID(r.Header.Values(requestIDHeader))}
 	// The headers are copied before they are changed: the request is the caller's when it comes from the same process.
-	r = r.WithContext(r.Context())
+	ctx := r.Context()
+	if a.cfg.Context != nil {
+		ctx = a.cfg.Context(ctx, rec.requestID, traceParent(r.Header.Values("Traceparent")))
+	}
+	r = r.WithContext(ctx)
 	r.Header = r.Header.Clone()
 	if r.Header == nil {
 		r.Header = http.Header{}

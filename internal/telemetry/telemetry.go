@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -17,6 +18,16 @@ import (
 	"github.com/sallyport-dev/sallyport"
 )
 
+// Config is what a Telemetry needs; every field may be left out.
+type Config struct {
+	// Tracer makes spans; nil makes none.
+	Tracer trace.TracerProvider
+	// Pool says how many sandboxes wait for a run of each runtime; nil for an executor that keeps none.
+	Pool func() map[string]int
+	// Version of the product.
+	Version string
+}
+
 // Telemetry observes the pipeline (it is a run.Observer) and the tools. It is safe for concurrent use.
 type Telemetry struct {
 	tracer        trace.Tracer
@@ -24,7 +35,8 @@ type Telemetry struct {
 	executions    *prometheus.CounterVec
 	refusals      *prometheus.CounterVec
 	duration      *prometheus.HistogramVec
-	queueWait     prometheus.Histogram
+	queueWait     prometheus.Observer
+	sandboxStart  *prometheus.HistogramVec
 	slots         prometheus.Gauge
 	abandoned     prometheus.Gauge
 	auditFailures *prometheus.CounterVec
@@ -32,44 +44,90 @@ type Telemetry struct {
 	callsDropped  prometheus.Counter
 }
 
-// New returns a Telemetry with a metric registry of its own. A nil provider makes no spans.
-func New(provider trace.TracerProvider) *Telemetry {
-	if provider == nil {
-		provider = noop.NewTracerProvider()
+// New returns a Telemetry with a metric registry of its own.
+func New(cfg Config) *Telemetry {
+	if cfg.Tracer == nil {
+		cfg.Tracer = noop.NewTracerProvider()
 	}
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	}
-	gauge := func(name, help string) prometheus.Gauge {
-		return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
-	}
-	buckets := prometheus.ExponentialBuckets(0.002, 2, 16)
+	made := makeMetrics()
 	t := &Telemetry{
-		tracer:     provider.Tracer("github.com/sallyport-dev/sallyport"),
-		registry:   prometheus.NewRegistry(),
-		executions: counter(MetricExecutions, "Closed executions.", LabelStatus, LabelRuntime, LabelExecutor),
-		refusals:   counter(MetricRefusals, "Refused runs; gate is empty outside a gate.", LabelGate, LabelCode),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: MetricDuration, Help: "Time from the executor's call to its return.", Buckets: buckets,
-		}, []string{LabelRuntime, LabelExecutor}),
-		queueWait: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: MetricQueueWait, Help: "Time spent waiting for a slot.", Buckets: buckets,
-		}),
-		slots:         gauge(MetricSlots, "Execution slots in use."),
-		abandoned:     gauge(MetricAbandoned, "Executors that did not return by timeout plus grace."),
-		auditFailures: counter(MetricAuditFailures, "Audit entries that could not be written.", LabelAction, LabelOutcome),
-		toolCalls:     counter(MetricToolCalls, "MCP tool calls; code is empty for success.", LabelTool, LabelCode),
+		tracer:        cfg.Tracer.Tracer("github.com/sallyport-dev/sallyport"),
+		registry:      prometheus.NewRegistry(),
+		executions:    made.counters[MetricExecutions],
+		refusals:      made.counters[MetricRefusals],
+		duration:      made.histograms[MetricDuration],
+		queueWait:     made.histograms[MetricQueueWait].WithLabelValues(),
+		sandboxStart:  made.histograms[MetricSandboxStart],
+		slots:         made.gauges[MetricSlots].WithLabelValues(),
+		abandoned:     made.gauges[MetricAbandoned].WithLabelValues(),
+		auditFailures: made.counters[MetricAuditFailures],
+		toolCalls:     made.counters[MetricToolCalls],
+		callsDropped:  made.counters[MetricCallsDropped].WithLabelValues(),
 	}
-	t.callsDropped = prometheus.NewCounter(prometheus.CounterOpts{Name: MetricCallsDropped, Help: "Tool calls that were not recorded, because the queue was full or the store could not."})
-	t.registry.MustRegister(t.callsDropped, t.executions, t.refusals, t.duration, t.queueWait, t.slots, t.abandoned, t.auditFailures,
-		t.toolCalls, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	made.gauges[MetricBuild].WithLabelValues(cfg.Version).Set(1)
+	for _, vec := range made.counters {
+		t.registry.MustRegister(vec)
+	}
+	for _, vec := range made.histograms {
+		t.registry.MustRegister(vec)
+	}
+	for name, vec := range made.gauges {
+		if name != MetricPool {
+			t.registry.MustRegister(vec)
+		}
+	}
+	if cfg.Pool != nil {
+		t.registry.MustRegister(pool{made.gauges[MetricPool], cfg.Pool})
+	}
+	t.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return t
+}
+
+// metrics are the rows of the table, made.
+type metrics struct {
+	counters   map[string]*prometheus.CounterVec
+	gauges     map[string]*prometheus.GaugeVec
+	histograms map[string]*prometheus.HistogramVec
+}
+
+func makeMetrics() metrics {
+	made := metrics{map[string]*prometheus.CounterVec{}, map[string]*prometheus.GaugeVec{}, map[string]*prometheus.HistogramVec{}}
+	buckets := prometheus.ExponentialBuckets(0.002, 2, 16)
+	for _, m := range Metrics() {
+		switch m.Kind {
+		case kindCounter:
+			made.counters[m.Name] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: m.Name, Help: m.Help}, m.Labels)
+		case kindGauge:
+			made.gauges[m.Name] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: m.Name, Help: m.Help}, m.Labels)
+		case kindHistogram:
+			made.histograms[m.Name] = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: m.Name, Help: m.Help, Buckets: buckets}, m.Labels)
+		}
+	}
+	return made
+}
+
+// pool asks the executor whenever somebody looks.
+type pool struct {
+	*prometheus.GaugeVec
+
+	depth func() map[string]int
+}
+
+// Collect implements prometheus.Collector.
+func (p pool) Collect(to chan<- prometheus.Metric) {
+	for runtime, depth := range p.depth() {
+		p.WithLabelValues(runtime).Set(float64(depth))
+	}
+	p.GaugeVec.Collect(to)
 }
 
 // Handler serves the metrics in the Prometheus text format.
 func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{})
 }
+
+// Gatherer gives the metrics to an exporter.
+func (t *Telemetry) Gatherer() prometheus.Gatherer { return t.registry }
 
 // Span implements run.Observer. A traceParent continues the caller's trace.
 func (t *Telemetry) Span(ctx context.Context, name, traceParent string) (context.Context, func(error)) {
@@ -88,6 +146,13 @@ func (t *Telemetry) Span(ctx context.Context, name, traceParent string) (context
 	}
 }
 
+// TraceParent implements run.Observer.
+func (t *Telemetry) TraceParent(ctx context.Context) string {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	return carrier["traceparent"]
+}
+
 // Resolved implements run.Observer.
 func (t *Telemetry) Resolved(ctx context.Context, c *sallyport.Candidate) {
 	trace.SpanFromContext(ctx).SetAttributes(
@@ -103,8 +168,13 @@ func (t *Telemetry) Refused(ctx context.Context, gate string, code sallyport.Cod
 	t.refusals.WithLabelValues(gate, string(code)).Inc()
 	trace.SpanFromContext(ctx).SetAttributes(attribute.String(AttrGate, gate), attribute.String(AttrCode, string(code)))
 	if code == sallyport.CodeAuditUnavailable {
-		t.auditFailures.WithLabelValues(string(sallyport.ActionScriptRun), "refused").Inc()
+		t.AuditFailed(sallyport.ActionScriptRun)
 	}
+}
+
+// AuditFailed counts an entry that could not be written and whose subject was refused for it.
+func (t *Telemetry) AuditFailed(action sallyport.Action) {
+	t.auditFailures.WithLabelValues(string(action), "refused").Inc()
 }
 
 // DenyUnrecorded implements run.Observer.
@@ -115,6 +185,18 @@ func (t *Telemetry) DenyUnrecorded(context.Context) {
 // FinishUnrecorded implements run.Observer.
 func (t *Telemetry) FinishUnrecorded(context.Context) {
 	t.auditFailures.WithLabelValues(string(sallyport.ActionScriptFinished), "delayed").Inc()
+}
+
+// SandboxStarted implements run.Observer.
+func (t *Telemetry) SandboxStarted(ctx context.Context, called, started time.Time, isolation sallyport.Isolation) {
+	start := "cold"
+	if isolation.Warm {
+		start = "warm"
+	}
+	t.sandboxStart.WithLabelValues(isolation.Executor, start).Observe(started.Sub(called).Seconds())
+	_, span := t.tracer.Start(ctx, SpanSandboxStart, trace.WithTimestamp(called),
+		trace.WithAttributes(attribute.String(AttrExecutor, isolation.Executor), attribute.Bool(AttrWarm, isolation.Warm)))
+	span.End(trace.WithTimestamp(started))
 }
 
 // Finished implements run.Observer.
