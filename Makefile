@@ -7,6 +7,7 @@ PKG    ?= ./...
 FUZZTIME ?= 20s
 STORM  ?= 10m
 RUNS   ?= 10000
+KILLS  ?= 1000
 
 # The developer tools, pinned here and nowhere else, and built into bin/: hundreds of requirements of a linter do not belong
 # into the module graph of a library's users.
@@ -18,7 +19,7 @@ GOTESTSUM     := $(BIN)/gotestsum-$(GOTESTSUM_VERSION)
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo install install-test test test-go conformance check format lint vet archtest docs helper deps \
-	generate fuzz bench storm soak release install-tools clean FORCE
+	generate fuzz bench storm soak kills release install-tools clean FORCE
 
 ## help: list the targets
 help:
@@ -108,6 +109,10 @@ storm:
 ## soak: make RUNS runs of every kind and report processes, groups, folders, mounts, descriptors and memory before and after
 soak:
 	$(GO) test -count=1 -run '^TestSoak$$' -v -timeout 24h ./executor/bubblewrap -soak $(RUNS)
+
+## kills: kill a server KILLS times at every step of a run and at any moment, and check the trail each time
+kills:
+	$(GO) test -count=1 -run '^TestKilledAtAnyStep$$' -v -timeout 24h ./server -kills $(KILLS)
 
 ## release: build the archives of HEAD for amd64 and arm64 and their checksums into out/release, twice, and compare
 release:
