@@ -104,8 +104,19 @@ func (g tickGate) Check(context.Context, *sallyport.Candidate) *sallyport.Refusa
 // folderOf is the data folder inside a test's folder.
 func folderOf(dir string) string { return filepath.Join(dir, "data") }
 
-// openVictim opens a server that ticks at every step of a run.
+// openVictim opens a server that ticks at every step of a run. A process that the one before had begun to start, and that was killed
+// with it, can hold the folder a moment longer.
 func openVictim(ctx context.Context, dir string, tick func()) (*server.Server, error) {
+	for {
+		s, err := newVictim(ctx, dir, tick)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return s, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func newVictim(ctx context.Context, dir string, tick func()) (*server.Server, error) {
 	return server.New(ctx, server.Config{
 		DataDir: folderOf(dir), Executor: &starter{dir, tick}, ScriptsEnabled: true, RequiredLayers: []sallyport.Layer{},
 		Interpreters: []sallyport.Interpreter{{Extension: "sh", Runtime: "bash", Program: "/bin/sh"}},

@@ -24,7 +24,7 @@ func (c Config) validate() error {
 		return nil
 	}
 	return sallyport.Errorf("unsafelocal.new", sallyport.CodeInvalidArgument,
-		"the executor unsafelocal has no isolation and is only made for a configuration that accepts that by name (accept: unsafe-local)")
+		"the executor unsafelocal has no isolation and is only made for a configuration that accepts that by name (accept: unsafelocal)")
 }
 
 // missing are the layers of a result: all there are.

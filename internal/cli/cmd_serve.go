@@ -25,7 +25,8 @@ type serveCommand struct {
 	Listen  string   `help:"Listen on this address (default: 127.0.0.1:8787)." placeholder:"HOST:PORT"`
 	TLSCert string   `help:"Serve TLS with this PEM certificate chain." name:"tls-cert" placeholder:"FILE"`
 	TLSKey  string   `help:"The key that goes with --tls-cert." name:"tls-key" placeholder:"FILE"`
-	Accept  []string `help:"Accept a risk by name: insecure-listen, unproven-sandbox." placeholder:"RISK"`
+	Accept  []string `help:"Accept a risk of docs/production.md by name; may be repeated." placeholder:"RISK"`
+	Check   bool     `help:"Print what the profile asks of these settings, and serve nothing."`
 }
 
 func (*serveCommand) kind() string { return "serve" }
@@ -75,7 +76,10 @@ func (c *serveCommand) run(ctx context.Context, a *app) error {
 	logger := newLogger(a.stderr, settings)
 	warn(ctx, logger, settings)
 	// Refused before anything is opened when it would be refused whatever the sandbox can do.
-	if err := settings.CheckListen(true); err != nil {
+	if c.Check {
+		return c.check(ctx, a, settings)
+	}
+	if err := settings.CheckRisks(config.Seen{}); err != nil {
 		return err
 	}
 	secured, err := certificate(settings)
@@ -114,7 +118,7 @@ func (a *app) ownSoon(ctx context.Context, settings config.Settings, logger *slo
 
 func (c *serveCommand) serve(ctx context.Context, a *app, settings config.Settings, secured *tls.Config, o *owner, logger *slog.Logger) error {
 	sandbox := sandboxNow(ctx, o)
-	if err := settings.CheckListen(sandbox.proven()); err != nil {
+	if err := settings.CheckRisks(config.Seen{SandboxKnown: true, SandboxProven: sandbox.proven()}); err != nil {
 		return err
 	}
 	listener, err := listen(ctx, settings, secured)

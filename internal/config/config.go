@@ -49,19 +49,6 @@ const (
 	IsolationDegrade Isolation = "degrade"
 )
 
-// Risk is something an operator must accept by name before a server starts with it.
-type Risk string
-
-// The risks.
-const (
-	// RiskInsecureListen is listening beyond loopback without TLS.
-	RiskInsecureListen Risk = "insecure-listen"
-	// RiskUnsafeLocal is running scripts without any isolation, as whoever started the server.
-	RiskUnsafeLocal Risk = "unsafe-local"
-	// RiskUnprovenSandbox is serving beyond loopback while the sandbox cannot enforce every layer.
-	RiskUnprovenSandbox Risk = "unproven-sandbox"
-)
-
 // Settings are the settings of one process. Make them with [Load]; the zero value refuses every run.
 type Settings struct {
 	// DataDir holds everything that is kept; empty until Load, which falls back to the user's data home.
@@ -160,7 +147,7 @@ func (s Settings) Resolve() (Settings, error) {
 	}
 	if s.Profile == "" {
 		s.Profile = ProfileProduction
-		if s.Loopback() {
+		if s.Loopback() && !s.public() {
 			s.Profile = ProfileDev
 		}
 	}
@@ -178,23 +165,6 @@ func (s Settings) Resolve() (Settings, error) {
 		return s, invalid("%s", strings.Join(faults, "; "))
 	}
 	return s, nil
-}
-
-// CheckListen refuses to serve beyond loopback in the clear, or before an unproven sandbox, until the operator accepted
-// that by name. It expects resolved settings.
-func (s Settings) CheckListen(sandboxProven bool) error {
-	if s.Loopback() {
-		return nil
-	}
-	if !s.TLS() && !s.Accepts(RiskInsecureListen) {
-		return invalid("%s is reachable from other machines and keys would travel in the clear: "+
-			"set tls.cert and tls.key, or accept it by name with --accept %s", s.Listen, RiskInsecureListen)
-	}
-	if *s.scripts() && !sandboxProven && !s.Accepts(RiskUnprovenSandbox) {
-		return invalid("%s is reachable from other machines and the sandbox cannot enforce every layer here "+
-			"(see sallyport doctor): mend it, or accept it by name with --accept %s", s.Listen, RiskUnprovenSandbox)
-	}
-	return nil
 }
 
 func (s Settings) scripts() *bool {

@@ -94,36 +94,6 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-func TestCheckListen(t *testing.T) {
-	t.Parallel()
-	const beyond, tls = "listen: 0.0.0.0:80\n", "tls: {cert: c, key: k}\n"
-	for name, test := range map[string]struct {
-		yaml   string
-		proven bool
-		ok     bool
-	}{
-		"loopback":                        {"", false, true},
-		"in the clear":                    {beyond, true, false},
-		"in the clear, accepted":          {beyond + "accept: [insecure-listen]\n", true, true},
-		"tls":                             {beyond + tls, true, true},
-		"tls, unproven":                   {beyond + tls + "scripts_enabled: true\n", false, false},
-		"tls, unproven, scripts off":      {beyond + tls, false, true},
-		"tls, unproven, accepted":         {beyond + tls + "scripts_enabled: true\naccept: [unproven-sandbox]\n", false, true},
-		"the other risk is not this risk": {beyond + "accept: [unproven-sandbox]\n", true, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s, err := load(t, test.yaml, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := s.CheckListen(test.proven); (err == nil) != test.ok {
-				t.Errorf("got %v, want ok %v", err, test.ok)
-			}
-		})
-	}
-}
-
 func TestLevel(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]slog.Level{
@@ -149,5 +119,22 @@ func TestReferenceIsCurrent(t *testing.T) {
 	}
 	if diff := cmp.Diff(config.Reference(), string(got)); diff != "" {
 		t.Errorf("docs/config.md is stale, run go test ./internal/config -update (-want +got):\n%s", diff)
+	}
+}
+
+func TestProductionIsCurrent(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join("..", "..", "docs", "production.md")
+	if *update {
+		if err := os.WriteFile(path, []byte(config.Production()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(config.Production(), string(got)); diff != "" {
+		t.Errorf("docs/production.md is stale, run go test ./internal/config -update (-want +got):\n%s", diff)
 	}
 }

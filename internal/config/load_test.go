@@ -120,7 +120,7 @@ log: {level: debug, format: json}
 	want := config.Settings{
 		DataDir: "/srv/sallyport", StateDir: "/srv/state", Listen: "0.0.0.0:9000",
 		TLSCert: "/c.pem", TLSKey: "/k.pem", Profile: config.ProfileProduction,
-		Accept:  []config.Risk{config.RiskInsecureListen, config.RiskUnprovenSandbox},
+		Accept:  []config.Risk{config.RiskNoTLS, config.RiskUnprovenSandbox},
 		Scripts: new(true), Isolation: config.IsolationDegrade,
 		Interpreters: map[string]string{"py": "/usr/bin/python3", "rb": "/usr/bin/ruby3.1"},
 		Executor:     "bubblewrap", RequiredExecutor: "container",
@@ -163,7 +163,7 @@ func TestFileFaults(t *testing.T) {
 		"no such profile":     {"sandbox_profile: lax\n", `sandbox_profile: want default or strict, got "lax"`},
 		"bad word":            {"isolation: none\n", `isolation: want enforce or degrade, got "none"`},
 		"bad executor":        {"executor: Bubble/wrap\n", `executor: want a name in lower-case letters`},
-		"bad risk":            {"accept: [anything]\n", `accept: want insecure-listen or unproven-sandbox`},
+		"bad risk":            {"accept: [anything]\n", `accept: want no_tls or unproven_sandbox`},
 		"relative program":    {"interpreters: {py: python3}\n", `interpreters: py: want an absolute path, got "python3"`},
 		"bad extension":       {"interpreters: {.py: /usr/bin/python3}\n", `want an extension of lower-case letters`},
 		"interpreters word":   {"interpreters: all\n", `want auto or a map`},
@@ -179,7 +179,7 @@ func TestFileFaults(t *testing.T) {
 		"no port":             {"listen: localhost\n", "listen: want host:port"},
 		"timeout over top":    {"limits: {timeout: 90s, max_timeout: 60s}\n", "limits.timeout: is over limits.max_timeout"},
 		"tenant over total":   {"slots: {total: 2, per_tenant: 3}\n", "slots.per_tenant: is over slots.total"},
-		"unsafe, one setting": {"executor: unsafelocal\n", "accept that by name with accept: unsafe-local"},
+		"unsafe, one setting": {"executor: unsafelocal\n", "accept that by name with accept: unsafelocal"},
 		"remote, no runners":  {"executor: remote\n", "set remote.runners"},
 		"runners, not remote": {"remote: {runners: [https://a]}\n", "the executor is not remote"},
 		"runner is no URL":    {"executor: remote\nremote: {runners: [a:1]}\n", `remote.runners: want a URL such as https://host:8788, got "a:1"`},
@@ -308,7 +308,7 @@ func TestEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.DataDir != "/srv/d" || !s.Accepts(config.RiskInsecureListen) || !s.TLS() || s.Interpreters["sh"] != "/bin/bash" {
+	if s.DataDir != "/srv/d" || !s.Accepts(config.RiskNoTLS) || !s.TLS() || s.Interpreters["sh"] != "/bin/bash" {
 		t.Errorf("settings: got %+v", s)
 	}
 	if len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0], "SALLYPORT_LIMIT_TIMEOUT") {
@@ -377,7 +377,7 @@ func TestFlagFaults(t *testing.T) {
 // FuzzFile holds that no file panics and that every refusal is a clean one.
 func FuzzFile(f *testing.F) {
 	f.Add("listen: 127.0.0.1:1\n")
-	f.Add("interpreters: {py: /usr/bin/python3}\naccept: [insecure-listen]\n")
+	f.Add("interpreters: {py: /usr/bin/python3}\naccept: [no_tls]\n")
 	f.Add("? [a]\n: b\n")
 	f.Fuzz(func(t *testing.T, yaml string) {
 		_, err := load(t, yaml, nil)

@@ -71,18 +71,16 @@ func table() []setting {
 			tree: issuers,
 		},
 		{
-			key: "profile", form: "dev or production", zero: "dev when listen is loopback, else production",
+			key: "profile", form: "dev or production", zero: "dev when listen is loopback and public_url is none or loopback too, else production",
 			doc: "A set of defaults. dev: scripts on, the interpreters found on the host, and a principal without a key " +
 				"for callers on this machine, who may read, write and run but not grant. production: scripts off, no " +
-				"interpreter, a key for everybody.",
+				"interpreter, a key for everybody, and no start with a risk that is not accepted by name (production.md).",
 			text: func(s *Settings, v string) error { return oneOf(&s.Profile, v, ProfileDev, ProfileProduction) },
 		},
 		{
 			key: "accept", form: "list of risks", zero: "none",
-			doc: "Risks accepted by name. insecure-listen: serve beyond loopback without TLS. unproven-sandbox: serve " +
-				"beyond loopback although the sandbox cannot enforce every layer. unsafe-local: run scripts without isolation, with " +
-				"the executor unsafelocal.",
-			list: func(s *Settings, v []string) error { return risks(&s.Accept, v) },
+			doc:  riskDoc(),
+			list: func(s *Settings, v []string) error { return acceptRisks(&s.Accept, v) },
 		},
 		{
 			key: "scripts_enabled", form: "true or false", zero: "by the profile",

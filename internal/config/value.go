@@ -65,19 +65,6 @@ func urls(target *[]string, values []string) error {
 	return nil
 }
 
-func risks(target *[]Risk, values []string) error {
-	var accepted []Risk
-	for _, value := range values {
-		var risk Risk
-		if err := oneOf(&risk, value, RiskInsecureListen, RiskUnprovenSandbox, RiskUnsafeLocal); err != nil {
-			return err
-		}
-		accepted = append(accepted, risk)
-	}
-	*target = accepted
-	return nil
-}
-
 func boolean(target **bool, value string) error {
 	switch value {
 	case "true":
