@@ -36,6 +36,7 @@ func attackThemes() map[string][]attack {
 		"leaks":     attackLeaks(),
 		"faults":    attackFaults(),
 		"reports":   attackReports(),
+		"strangers": attackStrangers(),
 	}
 }
 

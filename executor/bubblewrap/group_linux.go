@@ -98,7 +98,10 @@ func (g *group) limit(limits sallyport.Limits) error {
 	} else {
 		errs = append(errs,
 			set(controlMemory, "memory.limit_in_bytes", memory),
-			setIfThere(controlMemory, "memory.memsw.limit_in_bytes", memory))
+			setIfThere(controlMemory, "memory.memsw.limit_in_bytes", memory),
+			// What waits in sockets of the loopback is counted by itself in v1, and not at all until there is a limit: a script
+			// could fill what the whole host has for TCP. v2 counts it as memory.
+			setIfThere(controlMemory, "memory.kmem.tcp.limit_in_bytes", strconv.FormatInt(limits.MemoryBytes/4, 10)))
 	}
 	if g.v2[controlCPU] {
 		errs = append(errs, set(controlCPU, "cpu.max", quota+" "+strconv.Itoa(cpuPeriodUS)))

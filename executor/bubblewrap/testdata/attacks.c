@@ -132,6 +132,18 @@ static int namespaces(void)
 	return 0;
 }
 
+/* The parent waits in the kernel for a child that never executes or ends. */
+static int vforks(void)
+{
+	for (int i = 0; i < 3; i++)
+		if (fork() == 0)
+			break;
+	if (vfork() == 0)
+		for (;;)
+			pause();
+	return 0;
+}
+
 int main(void)
 {
 	setvbuf(stdout, NULL, _IONBF, 0);
@@ -146,5 +158,7 @@ int main(void)
 		return oddargv();
 	if (!strcmp(mode, "namespaces"))
 		return namespaces();
+	if (!strcmp(mode, "vfork"))
+		return vforks();
 	return 2;
 }
