@@ -50,3 +50,21 @@ func shellWord(name string) string {
 	}
 	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
 }
+
+// withoutRuntime is one note on all scripts that nothing built in runs: whoever imports them learns it now, not from the first refused run.
+func withoutRuntime(components []sallyport.Component) *Problem {
+	count, first := 0, ""
+	for _, c := range components {
+		if c.Kind == sallyport.KindScript && c.Script != nil && c.Script.Runtime == "" {
+			if count++; count == 1 {
+				first = c.Path
+			}
+		}
+	}
+	if count == 0 {
+		return nil
+	}
+	found := problem(ProblemScriptRuntime, first, 0,
+		"nothing built in runs this script (%s of the kind); it is kept, and runs only where sallyport.yaml names a runtime that the server has", plural(count, "file"))
+	return &found
+}

@@ -168,7 +168,7 @@ func TestImportFolder(t *testing.T) {
 			},
 			[]string{
 				"imported pdf pdf", "  kept SKILL.md", "  kept lib/__init__.py", "  kept lib/common.py", "  repaired scripts/again",
-				"  repaired scripts/common.py", "  repaired scripts/lib/__init__.py", "  repaired scripts/lib/common.py", "  repaired scripts/round",
+				"  repaired scripts/common.py", "  repaired scripts/lib/__init__.py", "  repaired scripts/lib/common.py", "  repaired scripts/round", "  note SCRIPT_RUNTIME",
 			},
 		},
 		"F36 loops": {
@@ -215,6 +215,28 @@ func TestImportFolder(t *testing.T) {
 		"F50 one skill twice": {
 			map[string]string{"a/pdf/SKILL.md": md, "b/pdf/SKILL.md": md},
 			[]string{"imported a/pdf pdf", "  kept SKILL.md", "ignored b/pdf pdf", "  kept SKILL.md", "  note SLUG_CLASH"},
+		},
+		"a shell script with CR LF": {
+			map[string]string{"pdf/SKILL.md": md, "pdf/scripts/a.sh": "#!/bin/bash\r\necho 1\r\n", "pdf/scripts/b.py": "print(1)\r\n", "pdf/scripts/c": "#!/bin/sh\necho 1\r\n"},
+			[]string{
+				"imported pdf pdf", "  kept SKILL.md", "  kept scripts/a.sh", "  kept scripts/b.py", "  kept scripts/c", "  note SCRIPT_CRLF", "  note SCRIPT_CRLF",
+			},
+		},
+		"a pointer of Git LFS": {
+			map[string]string{"pdf/SKILL.md": md, "pdf/assets/a.png": "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 5\n", "pdf/b.md": "version https://git-lfs.github.com/spec/v1\n"},
+			[]string{"imported pdf pdf", "  kept SKILL.md", "  kept assets/a.png", "  kept b.md", "  warning LFS_POINTER"},
+		},
+		"a path with a character that nobody sees": {
+			map[string]string{"pdf/SKILL.md": md, "pdf/a\u200bb.md": "x"},
+			[]string{"refused pdf pdf", "  refused SKILL.md", "  refused a\u200bb.md", "  error PATH_INVISIBLE"},
+		},
+		"joiners that an emoji and a word need": {
+			map[string]string{"pdf/SKILL.md": md, "pdf/👩\u200d💻.md": "x", "pdf/می\u200cخواهم.md": "x"},
+			[]string{"imported pdf pdf", "  kept SKILL.md", "  kept می\u200cخواهم.md", "  kept 👩\u200d💻.md"},
+		},
+		"F109 a script that nothing runs": {
+			map[string]string{"pdf/SKILL.md": md, "pdf/scripts/a.ts": "x", "pdf/scripts/b.ts": "x"},
+			[]string{"imported pdf pdf", "  kept SKILL.md", "  kept scripts/a.ts", "  kept scripts/b.ts", "  note SCRIPT_RUNTIME"},
 		},
 		"F16 an index of skills": {
 			map[string]string{"skills/SKILL.md": "# Our skills\n", "skills/README.md": "x", "skills/pdf/SKILL.md": md},

@@ -72,6 +72,9 @@ func (s *Service) assemble(files map[string]stagedFile, directory string) (manif
 		return m, err
 	}
 	m.digest = digest
+	if found := withoutRuntime(m.components); found != nil {
+		m.problems = append(m.problems, *found)
+	}
 	if found := notListed(m.md, m.components); found != nil {
 		m.problems = append(m.problems, *found)
 	}

@@ -70,6 +70,7 @@ const (
 	ProblemLFSPointer     = "LFS_POINTER"
 	ProblemShellCRLF      = "SCRIPT_CRLF"
 	ProblemInvisible      = "PATH_INVISIBLE"
+	ProblemScriptRuntime  = "SCRIPT_RUNTIME"
 	ProblemLinkUnresolved = "LINK_UNRESOLVED"
 	ProblemNestedSkill    = "NESTED_SKILL"
 	ProblemSlugClash      = "SLUG_CLASH"
@@ -143,6 +144,7 @@ var problemCatalogue = []ProblemInfo{
 	{ProblemSubmodule, SeverityWarning, "a skill holds files, not other repositories"},
 	{ProblemLFSPointer, SeverityWarning, "a skill holds files, not pointers of Git LFS to files elsewhere"},
 	{ProblemShellCRLF, SeverityNote, "lines of a shell script end in LF"},
+	{ProblemScriptRuntime, SeverityNote, "a script names what runs it: by its extension, its first line or sallyport.yaml"},
 	{ProblemInvisible, SeverityError, "a path has no characters that nobody sees"},
 	{ProblemLinkUnresolved, SeverityWarning, "a symbolic link points to a file inside its skill"},
 	{ProblemNestedSkill, SeverityNote, "a SKILL.md below a skill is a file of that skill"},
