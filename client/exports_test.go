@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"net/http"
 	"testing"
 
 	"github.com/sallyport-dev/sallyport"
@@ -81,6 +82,49 @@ func TestImportURLRoundTrip(t *testing.T) {
 			envelope, err := c.ImportURL(t.Context(), "https://x.dev/a.zip?b=c", want)
 			same(t, name+": source", registry.Source{URL: "https://x.dev/a.zip", SizeBytes: 7, Digest: digest}, data(t, envelope, err).Source)
 		}
+	}
+}
+
+// The steps of an import arrive while it goes on, in order; what ends it is what it would have been without them, and an answer that stops in
+// its middle is no report.
+func TestImportProgressRoundTrip(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	skills := &moreSkills{}
+	w.skills.Skills = skills
+	steps := []registry.ImportProgress{{Done: 1, Total: 2, Path: "a", Slug: "a", Result: "imported"}, {Done: 2, Total: 2, Path: "b", Slug: "b", Result: "refused"}}
+	for name, cfg := range transports(t, w.handler) {
+		c := connect(t, cfg)
+		var told []registry.ImportProgress
+		opts := registry.ImportOptions{Progress: func(p registry.ImportProgress) { told = append(told, p) }}
+		for _, fault := range []error{nil, sallyport.Errorf("x", sallyport.CodeStoreUnavailable, "away")} {
+			told = nil
+			skills.fetch = func(_ string, opts registry.ImportOptions) (registry.ImportReport, registry.Source, error) {
+				for _, step := range steps {
+					opts.Progress(step)
+				}
+				return registry.ImportReport{Commit: "c"}, registry.Source{URL: "https://x.dev", Digest: digest}, fault
+			}
+			envelope, err := c.ImportURL(t.Context(), "https://x.dev", opts)
+			same(t, name, steps, told)
+			if sallyport.CodeOf(err) != sallyport.CodeOf(fault) || fault == nil && envelope.Data.Commit != "c" {
+				t.Errorf("%s: %+v %v, want %v", name, envelope, err, fault)
+			}
+		}
+		// A refusal before the first step.
+		skills.fetch = func(string, registry.ImportOptions) (registry.ImportReport, registry.Source, error) {
+			return registry.ImportReport{}, registry.Source{}, sallyport.Errorf("x", sallyport.CodeFeatureDisabled, "off")
+		}
+		if _, err := c.ImportURL(t.Context(), "https://x.dev", opts); sallyport.CodeOf(err) != sallyport.CodeFeatureDisabled {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	cut := connect(t, client.Config{Transport: client.InProcess(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		_, _ = w.Write([]byte(`{"kind":"import_progress","data":{"done":1,"total":2}}` + "\n"))
+	}))})
+	if _, err := cut.ImportURL(t.Context(), "https://x.dev", registry.ImportOptions{Progress: func(registry.ImportProgress) {}}); err == nil {
+		t.Error("half an answer was taken for a whole one")
 	}
 }
 

@@ -376,8 +376,8 @@ func table() []setting {
 		},
 		{
 			key: "url_import", form: "true or false", zero: "false",
-			doc: "Whether skills can be imported from https URLs of the public internet. Every address is checked when it is dialled, " +
-				"redirects included; proxies of the environment are not used.",
+			doc: "Whether skills can be imported from https URLs of the public internet, git repositories among them (importing.md). Every address " +
+				"is checked when it is dialled, redirects included; proxies of the environment and logins are not used.",
 			text: func(s *Settings, v string) error { return boolean(&s.URLImport, v) },
 		},
 		{
