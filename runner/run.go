@@ -67,6 +67,12 @@ func (r *Runner) carryOut(w http.ResponseWriter, req *http.Request, arrived time
 			StartError: "the runner does not have the runtime that the script needs", Isolation: sallyport.Isolation{Executor: r.cfg.Executor.Kind()},
 		}, message.MaxOutputBytes, arrived), nil
 	}
+	if interpreter.Root == "" && interpreter.Image != "" || interpreter.Fault != "" {
+		if !slices.Contains(r.provided(req.Context()).Features, sallyport.FeatureImages) || interpreter.Image == "" {
+			return none, refused(http.StatusServiceUnavailable, string(sallyport.CodeSandboxUnavailable),
+				"the runtime "+interpreter.Runtime+" of the runner cannot serve", errors.New(interpreter.Fault))
+		}
+	}
 	var files []sallyport.Component
 	if message.Revision != "" {
 		if files, known = r.cache.find(message.Revision); !known {

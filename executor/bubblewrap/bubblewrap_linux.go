@@ -85,11 +85,9 @@ func (e *Executor) prepare() (err error) {
 		return err
 	}
 	undo = append(undo, e.static.close)
-	dir := e.cfg.StateDir
-	if dir == "" {
-		if dir, err = defaultStateDir(); err != nil {
-			return err
-		}
+	dir, err := e.cfg.State()
+	if err != nil {
+		return err
 	}
 	if e.state, err = openState(dir, e.cfg.CacheBytes); err != nil {
 		return err

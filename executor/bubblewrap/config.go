@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"github.com/sallyport-dev/sallyport/internal/seccomp"
@@ -58,6 +59,21 @@ type Config struct {
 	CacheBytes int64
 	// Logger receives what an operator must know: leftovers, failed probes. Nil discards.
 	Logger *slog.Logger
+}
+
+// State is the state folder that the configuration means.
+func (c Config) State() (string, error) {
+	if c.StateDir != "" {
+		return c.StateDir, nil
+	}
+	if os.Geteuid() == 0 {
+		return "/var/lib/sallyport-sandbox", nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(cache, "sallyport-sandbox"), nil
 }
 
 func (c Config) withDefaults() Config {

@@ -33,18 +33,6 @@ type state struct {
 	bound    int64 // bytes of all revisions together
 }
 
-// defaultStateDir is where an executor without a configured folder keeps its state.
-func defaultStateDir() (string, error) {
-	if os.Geteuid() == 0 {
-		return "/var/lib/sallyport-sandbox", nil
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(cache, "sallyport-sandbox"), nil
-}
-
 // openState opens or makes the folder, forgets what an earlier boot left and registers this instance.
 func openState(dir string, bound int64) (*state, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {

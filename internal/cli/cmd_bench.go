@@ -159,7 +159,10 @@ func (b *bench) measure(ctx context.Context) error {
 func (b *bench) interpreters() []sallyport.Interpreter {
 	var chosen []sallyport.Interpreter
 	for _, row := range b.owner.interpreters {
-		known := func(other sallyport.Interpreter) bool { return other.Runtime == row.Runtime }
+		// Behind the row that serves an extension are those that a script must ask for.
+		known := func(other sallyport.Interpreter) bool {
+			return other.Runtime == row.Runtime || other.Extension == row.Extension
+		}
 		if benchScripts[row.Extension] != "" && !slices.ContainsFunc(chosen, known) {
 			chosen = append(chosen, row)
 		}

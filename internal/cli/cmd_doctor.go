@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/client"
@@ -95,7 +96,8 @@ func probe(ctx context.Context, settings config.Settings) ([]bubblewrap.Check, e
 	} else {
 		checks = capabilityChecks(executor.Capabilities(ctx))
 	}
-	return checks, closeExecutor(executor)
+	started, err := runtimeChecks(ctx, settings, executor)
+	return append(checks, started...), errors.Join(err, closeExecutor(executor))
 }
 
 // capabilityChecks turns what an executor says about itself into checks.
@@ -139,7 +141,12 @@ func checkInterpreters(settings config.Settings) bubblewrap.Check {
 	allowed := settings.AllowList(found)
 	var extensions []string
 	for _, row := range allowed {
-		extensions = append(extensions, row.Extension)
+		if !slices.Contains(extensions, row.Extension) {
+			extensions = append(extensions, row.Extension)
+		}
+		if row.Root != "" || row.Image != "" {
+			continue // it is started for real, see runtimeChecks
+		}
 		if info, err := os.Stat(row.Program); !elsewhere && (err != nil || !info.Mode().IsRegular()) {
 			check.Result, check.Detail = bubblewrap.CheckFail, row.Program+" is not there"
 			check.Remedy = "install it, or take " + row.Extension + " out of the setting interpreters"

@@ -70,7 +70,7 @@ func (c *runnerCommand) run(ctx context.Context, a *app) error {
 }
 
 func (c *runnerCommand) serve(ctx context.Context, a *app, settings config.Settings, executor sallyport.Executor, logger *slog.Logger) error {
-	cfg, err := runnerConfig(settings, executor, logger)
+	cfg, err := runnerConfig(ctx, settings, executor, logger)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (c *runnerCommand) serve(ctx context.Context, a *app, settings config.Setti
 }
 
 // runnerConfig describes the runner of these settings.
-func runnerConfig(settings config.Settings, executor sallyport.Executor, logger *slog.Logger) (runner.Config, error) {
+func runnerConfig(ctx context.Context, settings config.Settings, executor sallyport.Executor, logger *slog.Logger) (runner.Config, error) {
 	described := settings.Server(config.Parts{})
 	tops := settings.Limits
 	tops.Timeout = settings.MaxTimeout // the default of a caller is no bound
@@ -108,6 +108,14 @@ func runnerConfig(settings config.Settings, executor sallyport.Executor, logger 
 		Executor: executor, Runtimes: settings.RunnerRuntimes(interpretersFor(executor)), Slots: settings.Runner.Slots,
 		RequiredLayers: described.RequiredLayers, Tops: tops, CacheBytes: settings.Runner.CacheBytes,
 		Patience: settings.LongestRun(), Logger: logger,
+	}
+	for name, row := range cfg.Runtimes {
+		rows, err := resolveRuntimes(ctx, settings, []sallyport.Interpreter{row})
+		if err != nil {
+			return cfg, err
+		}
+		cfg.Runtimes[name] = rows[0]
+		warnOfRuntimes(ctx, logger, executor, rows)
 	}
 	from := settings.Runner
 	if from.KeyFile != "" {

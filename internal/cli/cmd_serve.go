@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/sallyport-dev/sallyport"
@@ -132,7 +133,9 @@ func (c *serveCommand) serve(ctx context.Context, a *app, settings config.Settin
 	}
 	ready.MCPURL = ready.URL + "/mcp"
 	for _, row := range o.interpreters {
-		ready.Interpreters = append(ready.Interpreters, row.Extension)
+		if !slices.Contains(ready.Interpreters, row.Extension) {
+			ready.Interpreters = append(ready.Interpreters, row.Extension)
+		}
 	}
 	server := httpServer(ctx, o.server.Handler(), settings.LongestRun())
 	server.ErrorLog = slog.NewLogLogger(logger.Handler(), slog.LevelWarn)

@@ -43,6 +43,7 @@ type commands struct {
 	Doctor doctorCommand `cmd:"" help:"Say what this machine can enforce, and how to mend what it cannot."`
 
 	Runner    runnerCommand    `cmd:"" help:"Take approved runs from servers and carry them out on this machine."`
+	Runtime   runtimeCommands  `cmd:"" help:"List, unpack, verify and remove the runtimes of this machine."`
 	Executors executorsCommand `cmd:"" help:"List the kinds of executor, what each provides, and its health."`
 
 	Validate   validateCommand   `cmd:"" help:"Say what is wrong with skills on this machine."`

@@ -16,18 +16,56 @@ import (
 	"github.com/sallyport-dev/sallyport/executor/remote"
 	"github.com/sallyport-dev/sallyport/executor/unsafelocal"
 	"github.com/sallyport-dev/sallyport/internal/config"
+	"github.com/sallyport-dev/sallyport/internal/runtimes"
 	"github.com/sallyport-dev/sallyport/server"
 )
 
 // compose describes the deployment of these settings with the executor of this binary.
-func compose(settings config.Settings, logger *slog.Logger) (server.Config, sallyport.Executor, error) {
+func compose(ctx context.Context, settings config.Settings, logger *slog.Logger) (server.Config, sallyport.Executor, error) {
 	executor, err := newExecutor(settings, logger)
 	if err != nil {
 		return server.Config{}, nil, err
 	}
-	return settings.Server(config.Parts{
+	cfg := settings.Server(config.Parts{
 		Executor: executor, Found: interpretersFor(executor), Logger: logger, Version: Version(),
-	}), executor, nil
+	})
+	if cfg.Interpreters, err = resolveRuntimes(ctx, settings, cfg.Interpreters); err != nil {
+		return server.Config{}, nil, errors.Join(err, closeExecutor(executor))
+	}
+	warnOfRuntimes(ctx, logger, executor, cfg.Interpreters)
+	return cfg, executor, nil
+}
+
+// runtimeStore is the store of unpacked images of these settings: below the folder that the sandbox keeps revisions in.
+func runtimeStore(settings config.Settings, limits runtimes.Limits) (*runtimes.Store, error) {
+	dir, err := bubblewrapConfig(settings, nil).State()
+	if err != nil {
+		return nil, invalid("there is no folder to keep runtimes in: name one with the setting state")
+	}
+	return runtimes.Open(dir, limits), nil
+}
+
+// resolveRuntimes looks for the roots of the rows, and says of those that cannot serve why.
+func resolveRuntimes(ctx context.Context, settings config.Settings, rows []sallyport.Interpreter) ([]sallyport.Interpreter, error) {
+	if len(settings.Runtimes) == 0 {
+		return rows, nil
+	}
+	store, err := runtimeStore(settings, runtimes.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	return store.Resolve(ctx, rows), nil
+}
+
+// warnOfRuntimes logs what a run would be refused with, once for each runtime. An executor that starts containers needs no root.
+func warnOfRuntimes(ctx context.Context, logger *slog.Logger, executor sallyport.Executor, rows []sallyport.Interpreter) {
+	told := map[string]bool{}
+	for _, row := range rows {
+		if row.Fault != "" && executor.Kind() == bubblewrap.Kind && !told[row.Runtime] {
+			told[row.Runtime] = true
+			logger.WarnContext(ctx, "a runtime cannot serve", "runtime", row.Runtime, "reason", row.Fault)
+		}
+	}
 }
 
 // newExecutor makes the executor that the settings name. One that another was demanded instead of does not serve.
@@ -142,13 +180,16 @@ func readBounded(setting, path string) ([]byte, error) {
 	return data, nil
 }
 
+// hostInterpreters are the interpreters of this host that a sandbox can see.
+func hostInterpreters() []sallyport.Interpreter { return bubblewrap.FindInterpreters() }
+
 // interpretersFor are the rows that the word auto stands for: this host's programs, or, where scripts run elsewhere, the
 // names that every runner of ours knows them by.
 func interpretersFor(executor sallyport.Executor) []sallyport.Interpreter {
 	if executor.Kind() == remote.Kind {
 		return remote.Interpreters()
 	}
-	return bubblewrap.FindInterpreters()
+	return hostInterpreters()
 }
 
 // closeExecutor ends an executor that has something to end.

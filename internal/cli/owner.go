@@ -30,7 +30,7 @@ type owner struct {
 
 // own takes the data folder and opens everything in it. errOwned means that another process has it.
 func (a *app) own(ctx context.Context, settings config.Settings, logger *slog.Logger) (*owner, error) {
-	cfg, executor, err := compose(settings, logger)
+	cfg, executor, err := compose(ctx, settings, logger)
 	if err != nil {
 		return nil, err
 	}

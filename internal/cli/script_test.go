@@ -77,6 +77,7 @@ func TestScript(t *testing.T) {
 			"mcp":        mcpCall,
 			"socketmode": socketMode,
 			"selfsigned": selfSigned,
+			"bashimage":  bashImage,
 		},
 	})
 }

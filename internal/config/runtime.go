@@ -226,6 +226,15 @@ func (r RuntimeSettings) interpreter(extension, name string) sallyport.Interpret
 	return row
 }
 
+// Interpreter is the runtime of a name as a row of the allow-list, without an extension; the zero value when there is none.
+func (s Settings) Interpreter(name string) sallyport.Interpreter {
+	described, known := s.Runtimes[name]
+	if !known {
+		return sallyport.Interpreter{}
+	}
+	return described.interpreter("", name)
+}
+
 // alternatives are the rows for the runtimes that a script may ask for by name, behind the rows that serve their extensions.
 func (s Settings) alternatives(rows []sallyport.Interpreter) []sallyport.Interpreter {
 	defaults := slices.Clone(rows)

@@ -65,6 +65,11 @@ func open(ctx context.Context, from, pin string) (source, error) {
 func platform() v1.Platform { return v1.Platform{OS: "linux", Architecture: runtime.GOARCH} }
 
 func openReference(ctx context.Context, from, pin string) (source, error) {
+	host, _, found := strings.Cut(from, "/")
+	if !found || !strings.ContainsAny(host, ".:") && host != "localhost" {
+		// What is no file must not become a question to a registry that nobody named.
+		return source{}, invalid("there is no file %q here, and a reference begins with its registry, such as docker.io/library/python", shorten(from))
+	}
 	text := from
 	if pin != "" {
 		text += "@" + pin
@@ -81,7 +86,7 @@ func openReference(ctx context.Context, from, pin string) (source, error) {
 		remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithUserAgent("sallyport"))
 	if err != nil {
 		return source{}, &sallyport.Error{
-			Op: "runtimes.source", Code: sallyport.CodeRunnerUnreachable, Message: "the registry did not give the image: " + oneLine(err), Err: err,
+			Op: "runtimes.source", Code: sallyport.CodeInvalidArgument, Message: "the registry did not give the image: " + oneLine(err), Err: err,
 		}
 	}
 	if err := hasDigest(descriptor.Manifest, descriptor.Digest.String(), "the manifest"); err != nil {
