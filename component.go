@@ -69,6 +69,8 @@ type ScriptSettings struct {
 	Argv json.RawMessage `json:"argv,omitempty"`
 	// Limits are the script's own; zero fields mean unset. They only ever narrow.
 	Limits Limits `json:"limits,omitzero"`
+	// Confirm wants a person's yes for each run.
+	Confirm bool `json:"confirm,omitempty"`
 	// Secrets are the names of tenant secrets the script declares, sorted.
 	Secrets []string `json:"secrets,omitempty"`
 }

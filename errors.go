@@ -56,6 +56,7 @@ const (
 	CodePinMismatch           Code = "PIN_MISMATCH"
 	CodeInterpreterNotAllowed Code = "INTERPRETER_NOT_ALLOWED"
 	CodeSecretMissing         Code = "SECRET_MISSING"
+	CodeConfirmationRequired  Code = "CONFIRMATION_REQUIRED"
 	CodeSkillNotFound         Code = "SKILL_NOT_FOUND"
 	CodeRevisionNotFound      Code = "REVISION_NOT_FOUND"
 	CodeScriptNotFound        Code = "SCRIPT_NOT_FOUND"
@@ -63,6 +64,7 @@ const (
 	CodeGrantNotFound         Code = "GRANT_NOT_FOUND"
 	CodeExecutionNotFound     Code = "EXECUTION_NOT_FOUND"
 	CodeArtifactNotFound      Code = "ARTIFACT_NOT_FOUND"
+	CodeConfirmationNotFound  Code = "CONFIRMATION_NOT_FOUND"
 	CodeKeyNotFound           Code = "KEY_NOT_FOUND"
 	CodeSecretNotFound        Code = "SECRET_NOT_FOUND"
 	CodeTenantNotFound        Code = "TENANT_NOT_FOUND"
@@ -133,6 +135,7 @@ var catalogue = []Info{
 	{CodePinMismatch, ClassDenied, "the revision differs from the content the grant pins", NoRetry},
 	{CodeInterpreterNotAllowed, ClassDenied, "no allowed interpreter runs this kind of script", NoRetry},
 	{CodeSecretMissing, ClassDenied, "the script declares a secret that is not set", NoRetry},
+	{CodeConfirmationRequired, ClassDenied, "a person must confirm this run", NoRetry},
 	{CodeSkillNotFound, ClassNotFound, "no such skill", NoRetry},
 	{CodeRevisionNotFound, ClassNotFound, "the skill has no such revision", NoRetry},
 	{CodeScriptNotFound, ClassNotFound, "the revision has no such script", NoRetry},
@@ -141,6 +144,7 @@ var catalogue = []Info{
 	{CodeExecutionNotFound, ClassNotFound, "no such execution", NoRetry},
 	{CodeArtifactNotFound, ClassNotFound, "no such artifact", NoRetry},
 	{CodeSecretNotFound, ClassNotFound, "no such secret", NoRetry},
+	{CodeConfirmationNotFound, ClassNotFound, "no such question waits for an answer", NoRetry},
 	{CodeKeyNotFound, ClassNotFound, "no such key", NoRetry},
 	{CodeTenantNotFound, ClassNotFound, "no such tenant", NoRetry},
 	{CodeTeamNotFound, ClassNotFound, "no such team", NoRetry},

@@ -32,6 +32,8 @@ type Candidate struct {
 	RequiredLayers []Layer
 	// Grants are all grants of the tenant that cover the script, newest first. Filled by resolve.
 	Grants []Grant
+	// Confirmation is a person's yes to exactly this request, nil when there is none. Filled by resolve, where one is wanted.
+	Confirmation *Confirmation
 	// Grant is set by the pin gate: the active grant whose pin matched, narrow before wide.
 	Grant *Grant
 }

@@ -22,6 +22,7 @@ func TestOrder(t *testing.T) {
 	}
 	want := []string{
 		"feature", "grant", "pin", "interpreter", "argument_size", "argument_schema", "path", "content_size", "secrets", "isolation",
+		"confirm",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -254,5 +255,30 @@ func TestGrantStateByNewest(t *testing.T) {
 	revoked.IssuedAt = now
 	if got := check(revoked, expired); got != sallyport.CodeGrantRevoked {
 		t.Errorf("newest revoked: got %q", got)
+	}
+}
+
+// A yes is wanted by the installation, the tenant or the script, and one is enough for all of them.
+func TestConfirm(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		unattended, tenant, script, given, passes bool
+	}{
+		"nobody wants one":               {true, false, false, false, true},
+		"the installation does":          {false, false, false, false, false},
+		"the tenant does":                {true, true, false, false, false},
+		"the script does":                {true, false, true, false, false},
+		"all do, and there is one":       {false, true, true, true, true},
+		"none wants it, and it is there": {true, false, false, true, true},
+	} {
+		candidate := &sallyport.Candidate{Policy: sallyport.Policy{Confirm: test.tenant}}
+		candidate.Script.Script = &sallyport.ScriptSettings{Confirm: test.script}
+		if test.given {
+			candidate.Confirmation = &sallyport.Confirmation{}
+		}
+		refusal := named(t, "confirm", gate.Deps{Unattended: test.unattended}).Check(t.Context(), candidate)
+		if (refusal == nil) != test.passes || refusal != nil && (refusal.Code != sallyport.CodeConfirmationRequired || refusal.Gate != "confirm") {
+			t.Errorf("%s: got %+v", name, refusal)
+		}
 	}
 }

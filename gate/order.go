@@ -30,6 +30,8 @@ type Deps struct {
 	Executor sallyport.Executor
 	// RequiredLayers are the layers the policy demands; nil demands every layer the executor knows of.
 	RequiredLayers []sallyport.Layer
+	// Unattended lets runs begin without a person's yes, where neither the tenant nor the script wants one. False refuses.
+	Unattended bool
 	// Now is the instant by which grants expire; nil means time.Now.
 	Now func() time.Time
 }
@@ -51,5 +53,6 @@ func Standard(d Deps) []sallyport.Gate {
 		contentSizeGate{d.MaxScriptBytes, d.MaxRevisionBytes},
 		secretGate{d.Secrets},
 		isolationGate{d.Executor, d.RequiredLayers},
+		confirmGate{d.Unattended},
 	}
 }

@@ -157,6 +157,9 @@ func scriptValue(s sallyport.ScriptSettings, inferredRuntime string) (yamlValue,
 		}
 		setKey(&v, "secrets", list)
 	}
+	if s.Confirm {
+		setKey(&v, "confirm", yamlValue{kind: yamlBool, text: "true"})
+	}
 	return v, nil
 }
 

@@ -46,8 +46,12 @@ func (p *settingsParser) script(name string, v yamlValue) sallyport.ScriptSettin
 			out.Limits = p.limits(item)
 		case "secrets":
 			out.Secrets = p.secrets(item, line)
+		case "confirm":
+			if out.Confirm = item.text == "true"; item.kind != yamlBool || item.text != "true" && item.text != "false" {
+				p.add(ProblemSettings, line, "confirm is neither true nor false")
+			}
 		default:
-			p.add(ProblemSettings, line, "the key %q is not known; the keys are runtime, input, input_schema, argv, limits, secrets", shorten(key))
+			p.add(ProblemSettings, line, "the key %q is not known; the keys are runtime, input, input_schema, argv, limits, secrets, confirm", shorten(key))
 		}
 	}
 	return out

@@ -81,6 +81,8 @@ func remedy(code sallyport.Code, c *sallyport.Candidate) string {
 		return "an operator runs: sallyport doctor"
 	case sallyport.CodeSecretMissing:
 		return "an administrator sets each that is missing: sallyport secret set NAME"
+	case sallyport.CodeConfirmationRequired:
+		return "run it: a person is asked, in the client or with sallyport approve"
 	case sallyport.CodeSkillArchived:
 		return "sallyport skill restore " + c.Skill.Slug
 	case sallyport.CodeSkillNotFound, sallyport.CodeAccessDenied:

@@ -83,6 +83,7 @@ func (w *world) service(change ...func(*run.Config)) *run.Service {
 		Skills: w, Grants: w, Ledger: w.ledger, Executor: w, Observer: w.observer, Secrets: w.secrets,
 		Mask: func(raw json.RawMessage) json.RawMessage { return raw },
 		Gates: gate.Standard(gate.Deps{
+			Unattended:   true,
 			Enabled:      func(sallyport.TenantID) bool { return w.enabled },
 			Interpreters: []sallyport.Interpreter{{Extension: "py", Runtime: "python", Program: "/usr/bin/python3"}},
 			Secrets:      w.secrets, Executor: w, MaxArgumentBytes: 1 << 10, MaxInputBytes: 1 << 10, MaxInputFiles: 2,

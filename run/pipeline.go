@@ -35,6 +35,7 @@ func (s *Service) run(ctx context.Context, p sallyport.Principal, req Request, o
 	}
 	s.cfg.Observer.Resolved(ctx, candidate)
 	if refusal := s.traceAdmit(ctx, candidate); refusal != nil {
+		refusal = s.question(ctx, candidate, req, refusal)
 		return sallyport.Execution{}, s.refuse(ctx, candidate, refusal.Gate, refusal.Err())
 	}
 	secrets, err := s.secrets(ctx, candidate)
@@ -114,6 +115,9 @@ func (s *Service) begin(ctx context.Context, candidate *sallyport.Candidate, req
 	id, err := uuid.NewV7()
 	if err != nil {
 		return sallyport.Execution{}, &sallyport.Error{Op: "run.begin", Code: sallyport.CodeInternal, Err: err}
+	}
+	if err := s.use(ctx, candidate); err != nil {
+		return sallyport.Execution{}, err
 	}
 	execution := s.opening(sallyport.ExecutionID(id.String()), candidate, req)
 	entry := s.runEntry(execution, candidate)

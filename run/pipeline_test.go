@@ -589,7 +589,7 @@ func TestExplain(t *testing.T) {
 	if x.Runnable || x.Refusal == nil || x.Refusal.Code != sallyport.CodeGrantMissing || !strings.Contains(x.Remedy, "sallyport grant issue demo scripts/x.py") {
 		t.Errorf("got %+v", x)
 	}
-	if len(x.Steps) != 11 || x.Steps[1].Result != "passed" || x.Steps[2].Result != "refused" || x.Steps[10].Result != "not_reached" {
+	if len(x.Steps) != 12 || x.Steps[1].Result != "passed" || x.Steps[2].Result != "refused" || x.Steps[10].Result != "not_reached" {
 		t.Errorf("steps: got %+v", x.Steps)
 	}
 	if len(w.ledger.actions()) != 0 || len(w.observer.refused) != 0 {

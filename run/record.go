@@ -58,22 +58,30 @@ func (s *Service) request(c *sallyport.Candidate, execution *sallyport.Execution
 
 // runEntry is the script.run entry: who runs which bytes, by whose grant, with what, within which limits.
 func (s *Service) runEntry(e sallyport.Execution, c *sallyport.Candidate) sallyport.Entry {
+	detail := map[string]any{
+		"skill_id": e.SkillID, "revision_id": e.RevisionID, "digest": e.RevisionDigest, "script": e.ScriptPath,
+		"runtime": e.Runtime, "grant_id": e.GrantID, "executor": e.Isolation.Executor, "limits": e.Limits,
+		// As text: the canonical form of an entry would round large numbers, and refuse those beyond a double.
+		"input_args": string(s.cfg.Mask(c.Args)), "argv": MaskArgv(s.cfg.Mask, c.Argv), "files": filesOf(c), "trace_id": e.TraceID,
+	}
+	if e.Isolation.RuntimeDigest != "" {
+		detail["runtime_digest"] = e.Isolation.RuntimeDigest
+	}
+	if c.Confirmation != nil {
+		detail["confirmation_id"], detail["confirmed_by"] = c.Confirmation.ID, c.Confirmation.DecidedBy
+	}
+	return s.entry(sallyport.ActionScriptRun, e.PrincipalID, e.Slug+"/"+e.ScriptPath, e.ID, detail)
+}
+
+// filesOf names the input files, with their digests for their content.
+func filesOf(c *sallyport.Candidate) []map[string]any {
 	files := make([]map[string]any, 0, len(c.Files))
 	for _, f := range c.Files {
 		files = append(files, map[string]any{
 			"name": f.Name, "size": len(f.Content), "sha256": sallyport.DigestOf(f.Content).Hex(),
 		})
 	}
-	detail := map[string]any{
-		"skill_id": e.SkillID, "revision_id": e.RevisionID, "digest": e.RevisionDigest, "script": e.ScriptPath,
-		"runtime": e.Runtime, "grant_id": e.GrantID, "executor": e.Isolation.Executor, "limits": e.Limits,
-		// As text: the canonical form of an entry would round large numbers, and refuse those beyond a double.
-		"input_args": string(s.cfg.Mask(c.Args)), "argv": MaskArgv(s.cfg.Mask, c.Argv), "files": files, "trace_id": e.TraceID,
-	}
-	if e.Isolation.RuntimeDigest != "" {
-		detail["runtime_digest"] = e.Isolation.RuntimeDigest
-	}
-	return s.entry(sallyport.ActionScriptRun, e.PrincipalID, e.Slug+"/"+e.ScriptPath, e.ID, detail)
+	return files
 }
 
 func finishedDetail(e sallyport.Execution) map[string]any {

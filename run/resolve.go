@@ -51,6 +51,9 @@ func (s *Service) resolve(ctx context.Context, p sallyport.Principal, req Reques
 			return candidate, err
 		}
 	}
+	if err = s.confirmed(ctx, candidate, req); err != nil {
+		return candidate, err
+	}
 	candidate.Limits = s.limits(req, candidate.Script).Narrow(candidate.Policy.Limits)
 	return candidate, nil
 }

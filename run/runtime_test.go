@@ -29,7 +29,8 @@ func TestRecordNamesTheRuntime(t *testing.T) {
 		w.becomes(func(context.Context, sallyport.ExecRequest) (sallyport.Result, error) { return result, nil })
 		s := w.service(func(c *run.Config) {
 			c.Gates = gate.Standard(gate.Deps{
-				Enabled: func(sallyport.TenantID) bool { return true }, Executor: w, MaxScriptBytes: 1 << 10, MaxRevisionBytes: 1 << 20,
+				Unattended: true,
+				Enabled:    func(sallyport.TenantID) bool { return true }, Executor: w, MaxScriptBytes: 1 << 10, MaxRevisionBytes: 1 << 20,
 				MaxArgumentBytes: 1 << 10,
 				Interpreters:     []sallyport.Interpreter{{Extension: "py", Runtime: "ds", Program: "/usr/bin/python3", Root: "/r", Digest: test.handed}},
 			})

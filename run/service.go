@@ -23,6 +23,11 @@ type Config struct {
 	ShowSecrets bool
 	// Policies narrow for a tenant what the installation allows; nil narrows nothing.
 	Policies Policies
+	// Confirmations keeps the questions to a person; nil refuses what wants one.
+	Confirmations Confirmations
+	// Confirm wants a person's yes for every run; the confirm gate must know too. ConfirmSelf lets whoever asked say yes, and
+	// ConfirmInClient takes the word of the asking client for what its user said.
+	Confirm, ConfirmSelf, ConfirmInClient bool
 	// Gates in order; package gate lists the standard ones.
 	Gates    []sallyport.Gate
 	Executor sallyport.Executor

@@ -112,7 +112,8 @@ func TestCandidatePassesTheStandardGates(t *testing.T) {
 			t.Parallel()
 			candidate := c.Candidate(t)
 			gates := gate.Standard(gate.Deps{
-				Enabled: func(sallyport.TenantID) bool { return true },
+				Unattended: true,
+				Enabled:    func(sallyport.TenantID) bool { return true },
 				Interpreters: []sallyport.Interpreter{
 					{Extension: "py", Runtime: "python", Program: "/usr/bin/python3"},
 					{Extension: "sh", Runtime: "bash", Program: "/usr/bin/bash"},

@@ -54,6 +54,9 @@ type Config struct {
 	Retention *records.Policy
 	// PublishRequiresClean refuses to publish revisions with findings, unless a reviewer overrides it with a reason.
 	PublishRequiresClean bool
+	// Confirm wants a person's yes for every run. ConfirmSelf lets the principal that asked for a run confirm it, and ConfirmInClient
+	// takes the word of an MCP client for what its user said. They hold too where a tenant or a script wants a yes.
+	Confirm, ConfirmSelf, ConfirmInClient bool
 	// FindingExclusions are path patterns whose findings are set aside and counted: paths, patterns such as tests/*.py, or
 	// folders with a slash at the end.
 	FindingExclusions []string

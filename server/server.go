@@ -148,10 +148,12 @@ func (s *Server) services(ctx context.Context) error {
 		Secrets:          s.secrets,
 		Executor:         cfg.Executor,
 		RequiredLayers:   cfg.RequiredLayers,
+		Unattended:       !cfg.Confirm,
 		Now:              cfg.Now,
 	})
 	s.runs = run.New(run.Config{
-		Skills: s.registry, Grants: s.store, Ledger: s.store, Policies: s.access, Secrets: s.secrets, ShowSecrets: cfg.ShowSecrets, Gates: slices.Concat(standard, cfg.Gates), Executor: cfg.Executor,
+		Skills: s.registry, Grants: s.store, Ledger: s.store, Policies: s.access, Confirmations: s.store,
+		Confirm: cfg.Confirm, ConfirmSelf: cfg.ConfirmSelf, ConfirmInClient: cfg.ConfirmInClient, Secrets: s.secrets, ShowSecrets: cfg.ShowSecrets, Gates: slices.Concat(standard, cfg.Gates), Executor: cfg.Executor,
 		Limits: cfg.Limits, MaxTimeout: cfg.MaxTimeout, Grace: cfg.Grace, SlotsTotal: cfg.SlotsTotal,
 		SlotsPerTenant: cfg.SlotsPerTenant, QueueLength: cfg.QueueLength, QueueWait: cfg.QueueWait, Quotas: cfg.Quotas.run(),
 		Mask: audit.Mask, Observer: s.telemetry, Logger: cfg.Logger, Now: cfg.Now,
@@ -182,6 +184,7 @@ func (s *Server) surfaces() error {
 	s.mcp = mcpapi.New(mcpapi.Config{
 		Skills: s.registry, Runs: s.runs, Catalogue: s.registry, Version: s.cfg.Version, MaxTimeout: s.cfg.MaxTimeout,
 		MaxBodyBytes: s.cfg.MaxBodyBytes, Logger: s.cfg.Logger, StepUp: tokens != nil, ResourceMetadata: metadata,
+		ConfirmInClient: s.cfg.ConfirmInClient, Mask: audit.Mask, MaskArgv: func(argv []string) []string { return run.MaskArgv(audit.Mask, argv) },
 		Observe: s.toolCalled,
 	})
 	operator := Operator()

@@ -36,6 +36,7 @@ type scriptForm struct {
 	Argv              json.RawMessage     `json:"argv,omitempty"`
 	Limits            sallyport.Limits    `json:"limits,omitzero"`
 	Secrets           []string            `json:"secrets,omitempty"`
+	Confirm           bool                `json:"confirm,omitempty"`
 }
 
 // RevisionDigest returns the digest of a revision made of these components, in whatever order they come. Path, kind,
@@ -106,6 +107,7 @@ func scriptFormOf(s sallyport.ScriptSettings) (scriptForm, error) {
 		Argv:    s.Argv,
 		Limits:  s.Limits,
 		Secrets: slices.Sorted(slices.Values(s.Secrets)),
+		Confirm: s.Confirm,
 	}
 	if len(s.InputSchema) > 0 {
 		schema, err := JSON(s.InputSchema)

@@ -103,6 +103,7 @@ func TestEveryFieldCounts(t *testing.T) {
 		"Script.Argv":        func(c *sallyport.Component) { c.Script.Argv = json.RawMessage(`"free"`) },
 		"Script.Limits":      func(c *sallyport.Component) { c.Script.Limits = sallyport.Limits{} },
 		"Script.Secrets":     func(c *sallyport.Component) { c.Script.Secrets = []string{"A"} },
+		"Script.Confirm":     func(c *sallyport.Component) { c.Script.Confirm = true },
 
 		"Script.Limits.Timeout":       func(c *sallyport.Component) { c.Script.Limits.Timeout += time.Millisecond },
 		"Script.Limits.MemoryBytes":   func(c *sallyport.Component) { c.Script.Limits.MemoryBytes++ },

@@ -52,6 +52,7 @@ type commands struct {
 	Skill      skillCommands     `cmd:"" help:"List, show, publish and archive skills."`
 	Grant      grantCommands     `cmd:"" help:"Issue, list and revoke grants."`
 	Run        runCommand        `cmd:"" help:"Run a script of a skill."`
+	Approve    approveCommand    `cmd:"" help:"Say yes or no to a run that wants a person's confirmation."`
 	Explain    explainCommand    `cmd:"" help:"Say whether a script would run, and what would open the gate that refuses."`
 	Execution  executionCommands `cmd:"" help:"Look at what ran."`
 	Audit      auditCommands     `cmd:"" help:"Read and verify the audit trail."`

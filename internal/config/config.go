@@ -92,7 +92,9 @@ type Settings struct {
 	PublicURL string
 	// PublishRequiresClean is nil for no. FindingExclusions are path patterns.
 	PublishRequiresClean *bool
-	FindingExclusions    []string
+	// Confirm and ConfirmSelf are nil for no, ConfirmInClient is nil for yes.
+	Confirm, ConfirmSelf, ConfirmInClient *bool
+	FindingExclusions                     []string
 	// URLImport and URLImportPrivate are nil for no.
 	URLImport, URLImportPrivate *bool
 	// AuditRetentionDays is 0 for keeping the trail for ever. AuditArchive is empty for none.

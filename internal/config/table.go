@@ -364,6 +364,21 @@ func table() []setting {
 			text: func(s *Settings, v string) error { return duration(&s.Quotas.FailureWindow, v) },
 		},
 		{
+			key: "confirm.all", form: "true or false", zero: "false",
+			doc:  "Whether every run wants a person's yes first (confirm.md). A tenant's policy and a script can want it by themselves.",
+			text: func(s *Settings, v string) error { return boolean(&s.Confirm, v) },
+		},
+		{
+			key: "confirm.self", form: "true or false", zero: "false",
+			doc:  "Whether a principal with grants:write may confirm the runs that it asked for itself.",
+			text: func(s *Settings, v string) error { return boolean(&s.ConfirmSelf, v) },
+		},
+		{
+			key: "confirm.in_client", form: "true or false", zero: "true",
+			doc:  "Whether an MCP client that can ask its user may do so, and its word is taken for the answer.",
+			text: func(s *Settings, v string) error { return boolean(&s.ConfirmInClient, v) },
+		},
+		{
 			key: "publish_requires_clean", form: "true or false", zero: "false",
 			doc: "Whether only revisions are published in which the static rules find nothing but notes (findings.md). A reviewer " +
 				"with grants:write can override it with a reason, which is audited.",

@@ -80,7 +80,7 @@ func TestEveryRouteNeedsAPrincipal(t *testing.T) {
 		"POST /v1/skills/x/archive", "POST /v1/skills/x/restore", "GET /v1/skills/x/revisions", "GET /v1/skills/x/revisions/r",
 		"GET /v1/skills/x/components", "GET /v1/skills/x/components/a", "POST /v1/import", "POST /v1/skills/x/execute",
 		"POST /v1/skills/x/explain", "GET /v1/executions", "GET /v1/executions/e", "GET /v1/executions/e/artifacts/a",
-		"POST /v1/executions/e/cancel", "GET /v1/grants", "POST /v1/grants", "POST /v1/grants/g/revoke", "GET /v1/audit",
+		"POST /v1/executions/e/cancel", "GET /v1/confirmations", "POST /v1/confirmations/c/approve", "POST /v1/confirmations/c/deny", "GET /v1/grants", "POST /v1/grants", "POST /v1/grants/g/revoke", "GET /v1/audit",
 		"GET /v1/audit/verify", "POST /v1/audit/verify", "GET /v1/keys", "POST /v1/keys", "POST /v1/keys/k/revoke",
 	} {
 		method, path, _ := strings.Cut(target, " ")

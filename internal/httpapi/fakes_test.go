@@ -312,6 +312,8 @@ type fakeRuns struct {
 	t            *testing.T
 	run          func(context.Context, sallyport.Principal, run.Request) (sallyport.Execution, error)
 	explain      func(run.Request) (run.Explanation, error)
+	confirms     func() ([]sallyport.Confirmation, error)
+	decide       func(sallyport.ConfirmationID, bool) (sallyport.Confirmation, error)
 	start        func(run.Request) (sallyport.Execution, error)
 	wait         func(sallyport.ExecutionID, time.Duration) (sallyport.Execution, error)
 	list         func(run.ListRequest) (run.ListResult, error)
@@ -332,6 +334,20 @@ func (f *fakeRuns) Explain(_ context.Context, _ sallyport.Principal, req run.Req
 		return run.Explanation{}, unset(f.t, "Runs.Explain")
 	}
 	return f.explain(req)
+}
+
+func (f *fakeRuns) Confirmations(context.Context, sallyport.Principal) ([]sallyport.Confirmation, error) {
+	if f.confirms == nil {
+		return nil, unset(f.t, "Runs.Confirmations")
+	}
+	return f.confirms()
+}
+
+func (f *fakeRuns) Decide(_ context.Context, _ sallyport.Principal, id sallyport.ConfirmationID, yes bool) (sallyport.Confirmation, error) {
+	if f.decide == nil {
+		return sallyport.Confirmation{}, unset(f.t, "Runs.Decide")
+	}
+	return f.decide(id, yes)
 }
 
 func (f *fakeRuns) Start(_ context.Context, _ sallyport.Principal, req run.Request) (sallyport.Execution, error) {

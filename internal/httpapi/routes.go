@@ -63,6 +63,10 @@ func routes() []route {
 		{http.MethodGet, "/v1/executions/{id}/artifacts/{path...}", "artifact", nil, false, downloadArtifact},
 		{http.MethodPost, "/v1/executions/{id}/cancel", "cancellation", nil, false, cancelExecution},
 
+		{http.MethodGet, "/v1/confirmations", "confirmations", nil, false, listConfirmations},
+		{http.MethodPost, "/v1/confirmations/{id}/approve", "confirmation", nil, false, approveConfirmation},
+		{http.MethodPost, "/v1/confirmations/{id}/deny", "confirmation", nil, false, denyConfirmation},
+
 		{http.MethodGet, "/v1/grants", "grants", words("slug skill_id team_id"), false, listGrants},
 		{http.MethodPost, "/v1/grants", "grant", nil, false, issueGrant},
 		{http.MethodPost, "/v1/grants/{id}/revoke", "grant", nil, false, revokeGrant},

@@ -109,5 +109,7 @@ type Runs interface {
 	List(ctx context.Context, p sallyport.Principal, req run.ListRequest) (run.ListResult, error)
 	Artifact(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID, path string) (sallyport.Artifact, []byte, error)
 	Cancel(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID) error
+	Confirmations(ctx context.Context, p sallyport.Principal) ([]sallyport.Confirmation, error)
+	Decide(ctx context.Context, p sallyport.Principal, id sallyport.ConfirmationID, yes bool) (sallyport.Confirmation, error)
 	Capabilities(ctx context.Context) sallyport.Capabilities
 }

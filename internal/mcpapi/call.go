@@ -41,7 +41,11 @@ type call struct {
 	requestID   string
 	traceParent string
 	meta        map[string]any
-	notify      func(ctx context.Context, progress float64, message string)
+	// can is what the client declared, nil for nothing; state and inputs are what it brings back to a call that asked for something.
+	can    *mcp.ClientCapabilities
+	state  string
+	inputs mcp.InputResponseMap
+	notify func(ctx context.Context, progress float64, message string)
 }
 
 // answer is what a tool's function gives back.
@@ -53,6 +57,9 @@ type answer struct {
 	// err is why the call did not succeed, nil when it did.
 	err         error
 	executionID sallyport.ExecutionID
+	// question replaces the answer by one to the client's user, and broken by an error of the protocol.
+	question *mcp.CallToolResult
+	broken   error
 }
 
 // handler adapts t to the SDK. Whatever happens behind it, the answer is a result with an envelope and never a protocol error.
@@ -63,6 +70,7 @@ func (a *API) handler(t tool) mcp.ToolHandler {
 		c := &call{
 			tool: t, principal: who.principal, args: req.Params.Arguments, requestID: requestID(req),
 			traceParent: traceParent(req), meta: req.Params.GetMeta(), notify: notifier(req),
+			can: req.ClientCapabilities(), state: req.Params.RequestState, inputs: req.Params.InputResponses,
 		}
 		if who.arguments != nil {
 			c.args = who.arguments
@@ -84,6 +92,12 @@ func (a *API) handler(t tool) mcp.ToolHandler {
 			got = refused(c, &sallyport.Error{Op: "mcp." + t.name, Code: sallyport.CodeUnauthenticated})
 		}
 		a.record(ctx, c, got, time.Since(started))
+		switch {
+		case got.broken != nil:
+			return nil, got.broken
+		case got.question != nil:
+			return got.question, nil
+		}
 		return got.result(), nil
 	}
 }

@@ -96,6 +96,15 @@ type fakeRuns struct {
 	wait    func(ctx context.Context, id sallyport.ExecutionID, patience time.Duration) (sallyport.Execution, error)
 	get     func(p sallyport.Principal, id sallyport.ExecutionID) (sallyport.Execution, error)
 	cancel  func(p sallyport.Principal, id sallyport.ExecutionID) error
+	decide  func(p sallyport.Principal, id sallyport.ConfirmationID, request, revision sallyport.Digest, yes bool) error
+}
+
+func (f *fakeRuns) DecideInClient(_ context.Context, p sallyport.Principal, id sallyport.ConfirmationID, request, revision sallyport.Digest, yes bool) (sallyport.Confirmation, error) {
+	if f.decide == nil {
+		f.t.Error("DecideInClient was called, and the test does not expect it")
+		return sallyport.Confirmation{}, errors.New("unexpected call")
+	}
+	return sallyport.Confirmation{}, f.decide(p, id, request, revision, yes)
 }
 
 func (f *fakeRuns) Start(ctx context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error) {

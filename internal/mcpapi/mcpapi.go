@@ -40,6 +40,7 @@ type Runs interface {
 	Wait(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID, patience time.Duration) (sallyport.Execution, error)
 	Get(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID) (sallyport.Execution, error)
 	Cancel(ctx context.Context, p sallyport.Principal, id sallyport.ExecutionID) error
+	DecideInClient(ctx context.Context, p sallyport.Principal, id sallyport.ConfirmationID, request, revision sallyport.Digest, yes bool) (sallyport.Confirmation, error)
 	Explain(ctx context.Context, p sallyport.Principal, req run.Request) (run.Explanation, error)
 	List(ctx context.Context, p sallyport.Principal, req run.ListRequest) (run.ListResult, error)
 }
@@ -57,6 +58,10 @@ type Config struct {
 	// MaxBodyBytes bounds a message over HTTP; zero means sallyport.DefaultBodyBytes. A line on stdio is bounded by
 	// mcpwire.MaxLine.
 	MaxBodyBytes int64
+	// ConfirmInClient lets a client ask its user whether a run may begin. Mask and MaskArgv hide secrets in what is shown; nil hides all.
+	ConfirmInClient bool
+	Mask            func(json.RawMessage) json.RawMessage
+	MaskArgv        func([]string) []string
 	// TaskAfter is how long a call that may become a task waits for its run first; zero means two seconds.
 	TaskAfter time.Duration
 	// Observe is told of every tool call when it is over; nil means nobody. It must not block.
@@ -82,6 +87,8 @@ type API struct {
 	tasks  []Tasks
 	server *mcp.Server
 	calls  callers
+	// stateKey signs what travels through a client.
+	stateKey []byte
 	// streams ends when endStreams is called.
 	streams    context.Context //nolint:containedctx // it is the life of the API, not of a call
 	endStreams context.CancelFunc
@@ -109,10 +116,16 @@ func New(cfg Config) *API {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Mask == nil {
+		cfg.Mask = func(json.RawMessage) json.RawMessage { return json.RawMessage(`"***"`) }
+	}
+	if cfg.MaskArgv == nil {
+		cfg.MaskArgv = func([]string) []string { return []string{"***"} }
+	}
 	if cfg.TaskAfter <= 0 {
 		cfg.TaskAfter = defaultTaskAfter
 	}
-	a := &API{cfg: cfg, calls: callers{pending: map[string]caller{}}}
+	a := &API{cfg: cfg, calls: callers{pending: map[string]caller{}}, stateKey: newStateKey()}
 	a.streams, a.endStreams = context.WithCancel(context.Background()) //nolint:forbidigo // it ends with EndStreams
 	a.tasks = append(a.tasks, executions{a})
 	if cfg.ExtendTasks != nil {

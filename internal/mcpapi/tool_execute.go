@@ -70,12 +70,21 @@ func (a *API) execute(ctx context.Context, c *call) answer {
 	if err != nil {
 		return refused(c, err)
 	}
+	refusal, err := a.answered(ctx, c)
+	if err != nil {
+		got := refused(c, sallyport.Errorf("mcp.execute", sallyport.CodeInvalidArgument, "the request state is not usable"))
+		got.broken = err
+		return got
+	}
+	if refusal != nil {
+		return refused(c, refusal)
+	}
 	stop := c.progress(ctx, &req)
 	execution, err := a.carryOut(ctx, c, req)
 	stop()
 	if err != nil {
 		got := refused(c, err)
-		got.executionID = execution.ID
+		got.executionID, got.question = execution.ID, a.ask(c, sallyport.Public(err))
 		return got
 	}
 	return executed(c, execution)

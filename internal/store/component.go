@@ -8,7 +8,7 @@ import (
 )
 
 const componentColumns = `c.id, c.path, c.kind, c.media_type, c.size, c.sha256, c.mode,
-	c.script_runtime, c.script_input, c.script_schema, c.script_argv, c.script_limits, c.script_secrets`
+	c.script_runtime, c.script_input, c.script_schema, c.script_argv, c.script_limits, c.script_secrets, c.script_confirm`
 
 func scanComponent(row scanner) (sallyport.Component, error) {
 	return scanComponentAnd(row)
@@ -36,6 +36,7 @@ func scanComponentAnd(row scanner, more ...any) (sallyport.Component, error) {
 		&runtime, &input, &schema, &argv,
 		asJSON{&script.Limits},
 		asJSON{&script.Secrets},
+		&script.Confirm,
 	}
 	if err := row.Scan(append(dest, more...)...); err != nil {
 		return sallyport.Component{}, err
@@ -73,8 +74,8 @@ func (s *Store) ComponentContent(ctx context.Context, tenant sallyport.TenantID,
 }
 
 const insertComponent = `INSERT INTO components (tenant_id, revision_id, id, path, kind, media_type, size, sha256, mode,
-	script_runtime, script_input, script_schema, script_argv, script_limits, script_secrets)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)`
+	script_runtime, script_input, script_schema, script_argv, script_limits, script_secrets, script_confirm)
+	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)`
 
 // addComponent stores a component and its content, which was verified.
 func addComponent(ctx context.Context, tx *session, tenant sallyport.TenantID, revision sallyport.RevisionID, c sallyport.Component) error {
@@ -84,9 +85,9 @@ func addComponent(ctx context.Context, tx *session, tenant sallyport.TenantID, r
 	args := []any{tenant, revision, c.ID, c.Path, c.Kind, c.MediaType, c.Size, c.SHA256, c.Mode}
 	if script := c.Script; script != nil {
 		args = append(args, script.Runtime, script.Input, textOrNull(script.InputSchema), textOrNull(script.Argv),
-			jsonText(script.Limits), jsonText(script.Secrets))
+			jsonText(script.Limits), jsonText(script.Secrets), script.Confirm)
 	} else {
-		args = append(args, nil, nil, nil, nil, nil, nil)
+		args = append(args, nil, nil, nil, nil, nil, nil, false)
 	}
 	_, err := tx.exec(ctx, insertComponent, args...)
 	return err

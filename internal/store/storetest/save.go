@@ -33,6 +33,7 @@ func everySetting() []sallyport.Component {
 	full := component("scripts/full.py", sallyport.KindScript, "print(1)\n")
 	full.Mode = 0o4755
 	full.Script = &sallyport.ScriptSettings{
+		Confirm: true,
 		Runtime: "python", Input: sallyport.InputFlags, InputSchema: json.RawMessage("{\n \"const\": 12345678901234567890, \"pattern\": \"<a&b>\" }"),
 		Argv:    json.RawMessage(`{ "type": "array" }`),
 		Limits:  sallyport.Limits{Timeout: 1500 * time.Millisecond, MemoryBytes: 1, Processes: 2, CPUMillis: 3, ScratchBytes: 4, OutputBytes: 5, ArtifactBytes: 6, ArtifactFiles: 7, CPUTime: 8 * time.Second},

@@ -32,6 +32,7 @@ type Backend interface {
 	secret.Store
 	run.Ledger
 	run.Grants
+	run.Confirmations
 	records.Store
 	audit.CallStore
 }
@@ -54,6 +55,7 @@ func Run(t *testing.T, factory func(testing.TB) Backend) {
 		{"Directory", directoryTests()},
 		{"Execution", executionTests()},
 		{"Once", onceTests()},
+		{"Confirmation", confirmationTests()},
 		{"Audit", auditTests()},
 		{"ToolCall", toolCallTests()},
 		{"Tenant", tenantTests()},
