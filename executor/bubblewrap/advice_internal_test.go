@@ -24,7 +24,7 @@ func hostOf(files map[string]string) view {
 // Every row of advice is given on the host that it is for, and only for a reason that it is about.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
-	const uidMap, refused, proc = "bwrap: setting up uid map: Permission denied", "bwrap: No permissions to create new namespace", "bwrap: Can't mount proc on /newroot/proc: Operation not permitted"
+	const uidMap, refused, proc, slave = "bwrap: setting up uid map: Permission denied", "bwrap: No permissions to create new namespace", "bwrap: Can't mount proc on /newroot/proc: Operation not permitted", "bwrap: Failed to make / slave: Permission denied"
 	userns := func(name, value string) map[string]string { return map[string]string{"proc/sys/" + name: value + "\n"} }
 	docker := map[string]string{".dockerenv": ""}
 	podman := map[string]string{"run/.containerenv": "engine=\"podman\"\n"}
@@ -46,7 +46,11 @@ func TestAdvice(t *testing.T) {
 		{"no network namespaces", "bwrap: Creating new namespace failed: No space left on device", userns("user/max_net_namespaces", "0"), "user.max_net_namespaces"},
 		{"Kubernetes", refused, pod, "hostUsers: false"},
 		{"Docker", refused, docker, "seccomp and AppArmor profiles"},
-		{"Docker", "bwrap: Failed to make / slave: Permission denied", podman, "seccomp and AppArmor profiles"},
+		{"AppArmor", slave, userns("kernel/apparmor_restrict_unprivileged_userns", "1"), "bwrap-userns-restrict"},
+		{"mounts refused in Kubernetes", slave, pod, "appArmorProfile"},
+		{"mounts refused in a container", slave, podman, "apparmor=unconfined"},
+		{"mounts refused in a container", "bwrap: Failed to make / slave: Operation not permitted", docker, "deploy/container/apparmor"},
+		{"mounts refused", slave, nil, "security module"},
 		{"other container", refused, nil, "inside a container"},
 		{"other container", uidMap, userns("kernel/apparmor_restrict_unprivileged_userns", "0"), "inside a container"},
 		{"masked /proc in Kubernetes", proc, pod, "procMount: Unmasked"},

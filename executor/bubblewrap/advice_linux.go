@@ -84,14 +84,15 @@ func isZero(name string) func(view) bool {
 
 // advices are tried in order; the first that fits is given.
 func advices() []advice {
-	namespace := []string{"namespace", "uid map", "RTM_NEWADDR", "/ slave"}
+	namespace := []string{"namespace", "uid map", "RTM_NEWADDR"}
+	slave := []string{"/ slave"} // namespaces were made, and the first mount in them is refused
 	return []advice{
 		{"no bubblewrap", []string{"bwrap: not found"}, anywhere, "install bubblewrap: apt-get install bubblewrap, or dnf install bubblewrap"},
 		{"setuid bubblewrap", []string{"setuid"}, anywhere, "remove the setuid bit: chmod u-s on the bwrap program"},
 		{"old bubblewrap", []string{"Unknown option", "unknown option"}, anywhere, "install bubblewrap 0.8.0 or newer"},
 		{"needs root", []string{"started as root"}, anywhere, "start it as root, or leave the plan to the executor"},
 		{
-			"AppArmor", namespace,
+			"AppArmor", append(slave, namespace...),
 			func(v view) bool {
 				return v.euid != 0 && v.sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1"
 			},
@@ -100,6 +101,9 @@ func advices() []advice {
 		{"Debian switch", namespace, isZero("kernel/unprivileged_userns_clone"), "user namespaces are switched off here: run it as a root service, which does without, or set kernel.unprivileged_userns_clone=1"},
 		{"no user namespaces", namespace, isZero("user/max_user_namespaces"), "user namespaces are switched off here: run it as a root service, which does without, or set user.max_user_namespaces above 0"},
 		{"no network namespaces", namespace, isZero("user/max_net_namespaces"), "network namespaces are switched off here: set user.max_net_namespaces above 0"},
+		{"mounts refused in Kubernetes", slave, view.kubernetes, "user namespaces work in this pod and mounts are refused: set securityContext.appArmorProfile to Unconfined or to a profile with the rule mount, or use the kubernetes or remote executor"},
+		{"mounts refused in a container", slave, view.docker, "mounts are refused in this container, by AppArmor's docker-default whatever seccomp allows: start it with --security-opt apparmor=unconfined, or with the profile of deploy/container/apparmor; under SELinux look for denials with ausearch -m avc"},
+		{"mounts refused", slave, anywhere, "a security module refuses mounts to this service: look for DENIED in journalctl -k, and add the rules mount, umount and pivot_root to its AppArmor profile, or allow them in SELinux (ausearch -m avc)"},
 		{"Kubernetes", namespace, view.kubernetes, "this pod may not make user namespaces: set hostUsers: false and procMount: Unmasked for it, or use the kubernetes or remote executor"},
 		{"Docker", namespace, view.docker, "this container may not make user namespaces: start it with the seccomp and AppArmor profiles of the deploy folder, or use the container or remote executor"},
 		{"other container", namespace, anywhere, "user namespaces are refused here: inside a container, allow unshare and mount in its seccomp and AppArmor profiles, or use the container or remote executor"},

@@ -233,7 +233,7 @@ func TestAttackLayersAreNamed(t *testing.T) {
 func TestAttackHostsThatRefuse(t *testing.T) {
 	t.Parallel()
 	for said, remedy := range map[string]string{
-		"bwrap: Failed to make / slave: Permission denied":                   "",
+		"bwrap: Failed to make / slave: Permission denied":                   "mounts",
 		"bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted":       "user namespaces",
 		"bwrap: Can't mount proc on /newroot/proc: Operation not permitted":  "/proc",
 		"bwrap: No permissions to create new namespace":                      "user namespaces",

@@ -227,6 +227,9 @@ func TestUnavailable(t *testing.T) {
 			t.Parallel()
 			e := newExecutor(t, tt.cfg)
 			c := e.Capabilities(t.Context())
+			if strings.Contains(c.Reason+c.Remedy, filepath.Dir(dir)) {
+				t.Errorf("callers would read where the host keeps things: %q, %q", c.Reason, c.Remedy)
+			}
 			if c.Available || len(c.Layers) != 0 || !strings.Contains(c.Reason, tt.reason) || !strings.Contains(c.Remedy, tt.remedy) || c.Remedy == "" {
 				t.Errorf("got %+v, want the reason %q and the remedy %q", c, tt.reason, tt.remedy)
 			}

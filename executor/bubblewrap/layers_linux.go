@@ -123,8 +123,11 @@ func (e *Executor) try(ctx context.Context, plan string) *probed {
 }
 
 func (e *Executor) refused(reason string, f facts) *probed {
+	remedy := e.hostView().remedy(reason)
+	e.log.Error("no sandbox", "reason", reason) // an operator may know where
+	reason = withoutPaths(reason)
 	return &probed{sallyport.Capabilities{
-		Reason: reason, Remedy: e.hostView().remedy(reason), Layers: []sallyport.Layer{}, Missing: knownLayers(), Features: []sallyport.Feature{},
+		Reason: reason, Remedy: remedy, Layers: []sallyport.Layer{}, Missing: knownLayers(), Features: []sallyport.Feature{},
 	}, f, ""}
 }
 
