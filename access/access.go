@@ -48,6 +48,15 @@ type Store interface {
 	Grants(ctx context.Context, tenant sallyport.TenantID, skill sallyport.SkillID) ([]sallyport.Grant, error)
 	// RevokeGrant sets RevokedAt and RevokedBy once; false when it was revoked already. GRANT_NOT_FOUND.
 	RevokeGrant(ctx context.Context, tenant sallyport.TenantID, id sallyport.GrantID, by sallyport.PrincipalID, at time.Time) (bool, error)
+	// ExpiringGrants lists the active grants of every tenant that end after now and not after until and were not noted yet, the next
+	// to end first, and counts those that were noted, too.
+	ExpiringGrants(ctx context.Context, now, until time.Time, limit int) ([]sallyport.Grant, int, error)
+	// NoteExpiring marks a grant as noted and appends the entry, in one transaction; false when it was noted or revoked already.
+	NoteExpiring(ctx context.Context, tenant sallyport.TenantID, id sallyport.GrantID, entry sallyport.Entry) (bool, error)
+	// GrantRuns counts the executions under a grant.
+	GrantRuns(ctx context.Context, tenant sallyport.TenantID, id sallyport.GrantID) (GrantRuns, error)
+	// GrantEntries lists the entries of the trail about grants of this entity, oldest first.
+	GrantEntries(ctx context.Context, tenant sallyport.TenantID, entity string) ([]sallyport.Entry, error)
 	// AddKey stores a key with the SHA-256 of its secret.
 	AddKey(ctx context.Context, tenant sallyport.TenantID, key sallyport.Key, secretHash []byte) error
 	Keys(ctx context.Context, tenant sallyport.TenantID) ([]sallyport.Key, error)

@@ -250,3 +250,23 @@ func (w *world) Roster(ctx context.Context, in sallyport.TenantID) (access.Roste
 	keys, err := w.Keys(ctx, in)
 	return access.Roster{Keys: keys}, err
 }
+
+func (w *world) TenantPolicy(context.Context, sallyport.TenantID) (sallyport.Policy, int64, error) {
+	return sallyport.Policy{}, 0, nil
+}
+
+func (w *world) GrantRuns(context.Context, sallyport.TenantID, sallyport.GrantID) (access.GrantRuns, error) {
+	return access.GrantRuns{}, nil
+}
+
+func (w *world) GrantEntries(context.Context, sallyport.TenantID, string) ([]sallyport.Entry, error) {
+	return w.entries, nil
+}
+
+func (w *world) ExpiringGrants(context.Context, time.Time, time.Time, int) ([]sallyport.Grant, int, error) {
+	return nil, 0, nil
+}
+
+func (w *world) NoteExpiring(context.Context, sallyport.TenantID, sallyport.GrantID, sallyport.Entry) (bool, error) {
+	return false, nil
+}

@@ -29,8 +29,10 @@ type grantDetail struct {
 	Pin        sallyport.Digest     `json:"pin"`
 	RevisionID sallyport.RevisionID `json:"revision_id,omitempty"`
 	ExpiresAt  *time.Time           `json:"expires_at,omitempty"`
-	Before     *stateDetail         `json:"before"`
-	After      *stateDetail         `json:"after"`
+	// By is publishing for a grant that came with it; empty for one that a reviewer issued.
+	By     string       `json:"by,omitempty"`
+	Before *stateDetail `json:"before"`
+	After  *stateDetail `json:"after"`
 }
 
 // stateDetail is a grant or key before or after a change; nil when there is none.
@@ -41,7 +43,7 @@ type stateDetail struct {
 func stated(state sallyport.GrantState) *stateDetail { return &stateDetail{state} }
 
 func detailOf(g sallyport.Grant, before, after *stateDetail) grantDetail {
-	return grantDetail{g.ID, g.SkillID, g.Slug, g.ScriptPath, g.Pin, g.RevisionID, g.ExpiresAt, before, after}
+	return grantDetail{g.ID, g.SkillID, g.Slug, g.ScriptPath, g.Pin, g.RevisionID, g.ExpiresAt, "", before, after}
 }
 
 // entityOf names what a grant is about: "slug" when it is skill-wide, else "slug/script".
@@ -57,8 +59,8 @@ func entityOf(g sallyport.Grant) string {
 // It refuses, in this order and before anything is written: a missing or malformed ExpectedDigest and an ExpiresAt that
 // is not ahead (INVALID_ARGUMENT), a skill p cannot see (ACCESS_DENIED, SKILL_NOT_FOUND), an archived one
 // (SKILL_ARCHIVED), no revision named and none published (INVALID_ARGUMENT), a script the revision does not have
-// (UNSAFE_PATH, SCRIPT_NOT_FOUND, INVALID_COMPONENT_TYPE), a digest that is not the revision's (GRANT_CONFLICT) and a
-// trail that cannot be written (AUDIT_UNAVAILABLE). Several active grants for one script may exist.
+// (UNSAFE_PATH, SCRIPT_NOT_FOUND, INVALID_COMPONENT_TYPE), a digest that is not the revision's (GRANT_CONFLICT), a revision
+// that p saved or published where the tenant keeps duties apart (ACCESS_DENIED) and a trail that cannot be written (AUDIT_UNAVAILABLE). Several active grants for one script may exist.
 func (s *Service) Issue(ctx context.Context, p sallyport.Principal, req IssueRequest) (sallyport.Grant, error) {
 	if err := p.Require(opIssue, sallyport.ScopeGrantsWrite); err != nil {
 		return sallyport.Grant{}, err
@@ -85,6 +87,13 @@ func (s *Service) Issue(ctx context.Context, p sallyport.Principal, req IssueReq
 		return sallyport.Grant{}, sallyport.Errorf(opIssue, sallyport.CodeGrantConflict,
 			"the digest of revision %d of %q is not the expected one; review the revision again and send the digest you read",
 			revision.Number, skill.Slug)
+	}
+	policy, _, err := s.cfg.Store.TenantPolicy(ctx, p.TenantID)
+	if err != nil {
+		return sallyport.Grant{}, err
+	}
+	if err := s.separate(ctx, p, policy, revision); err != nil {
+		return sallyport.Grant{}, err
 	}
 	id, err := newID(opIssue)
 	if err != nil {
@@ -187,7 +196,7 @@ func (s *Service) Revoke(ctx context.Context, p sallyport.Principal, id sallypor
 	if err := p.Require(opRevoke, sallyport.ScopeGrantsWrite); err != nil {
 		return sallyport.Grant{}, err
 	}
-	grant, err := s.cfg.Store.Grant(ctx, p.TenantID, id)
+	grant, err := s.visibleGrant(ctx, opRevoke, p, id)
 	if err != nil {
 		return sallyport.Grant{}, err
 	}
@@ -211,8 +220,8 @@ func (s *Service) Revoke(ctx context.Context, p sallyport.Principal, id sallypor
 	return grant, nil
 }
 
-// List returns the grants of the tenant, or of one skill when ref is not zero, newest first. Needs grants:write or
-// audit:read.
+// List returns the grants of the skills that p can see, or of one of them when ref is not zero, newest first; with audit:read those
+// of the whole tenant. Needs grants:write or audit:read.
 func (s *Service) List(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef) ([]sallyport.Grant, error) {
 	if err := p.Require(opList, sallyport.ScopeGrantsWrite); err != nil && !p.Has(sallyport.ScopeAuditRead) {
 		return nil, err
@@ -225,7 +234,22 @@ func (s *Service) List(ctx context.Context, p sallyport.Principal, ref sallyport
 		}
 		skillID = skill.ID
 	}
-	return s.cfg.Store.Grants(ctx, p.TenantID, skillID)
+	grants, err := s.cfg.Store.Grants(ctx, p.TenantID, skillID)
+	if err != nil {
+		return nil, err
+	}
+	known := map[sallyport.SkillID]bool{}
+	var shown []sallyport.Grant
+	for _, grant := range grants {
+		seen, err := s.seesGrant(ctx, p, grant, known)
+		if err != nil {
+			return nil, err
+		}
+		if seen {
+			shown = append(shown, grant)
+		}
+	}
+	return shown, nil
 }
 
 // newID returns an id that sorts by the time it was made.

@@ -96,7 +96,7 @@ func TestSkillsRoundTrip(t *testing.T) {
 			return view, nil
 		}
 		published, err := c.Publish(ctx, bySlug, "rev-1")
-		same(t, name+": published", view, data(t, published, err))
+		same(t, name+": published", view, data(t, published, err).SkillView)
 		w.skills.archive = func(got sallyport.SkillRef) (sallyport.Skill, error) { same(t, name, byID, got); return skill, nil }
 		w.skills.restore = w.skills.archive
 		archived, err := c.Archive(ctx, byID)

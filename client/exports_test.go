@@ -164,7 +164,7 @@ func TestFindingsRoundTrip(t *testing.T) {
 			return view, nil
 		}
 		published, err := c.PublishOverride(t.Context(), ref, "rev-1", "why")
-		same(t, name+": override", view, data(t, published, err))
+		same(t, name+": override", view, data(t, published, err).SkillView)
 		if _, err := c.PublishOverride(t.Context(), ref, "rev-1", ""); sallyport.CodeOf(err) != sallyport.CodeInvalidArgument {
 			t.Errorf("%s: without a reason: %v", name, err)
 		}

@@ -21,13 +21,13 @@ func (c *Client) Findings(ctx context.Context, ref sallyport.SkillRef, req regis
 
 // PublishOverride publishes a revision that is not clean, where the server demands clean ones, for a reason that goes on record. An empty id
 // means the latest revision.
-func (c *Client) PublishOverride(ctx context.Context, ref sallyport.SkillRef, id sallyport.RevisionID, reason string) (sallyport.Envelope[registry.SkillView], error) {
+func (c *Client) PublishOverride(ctx context.Context, ref sallyport.SkillRef, id sallyport.RevisionID, reason string) (sallyport.Envelope[Publication], error) {
 	if reason == "" {
-		return sallyport.Envelope[registry.SkillView]{}, invalid("an override needs a reason")
+		return sallyport.Envelope[Publication]{}, invalid("an override needs a reason")
 	}
 	body := map[string]string{"override": reason}
 	if id != "" {
 		body["revision_id"] = string(id)
 	}
-	return c.change(ctx, ref, "/publish", body)
+	return change[Publication](ctx, c, ref, "/publish", body)
 }

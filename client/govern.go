@@ -17,6 +17,8 @@ type Grant struct {
 	sallyport.Grant
 
 	State sallyport.GrantState `json:"state"`
+	// ExpiresSoon marks an active grant that ends within the installation's notice.
+	ExpiresSoon bool `json:"expires_soon,omitempty"`
 }
 
 // GrantList holds grants, newest first.

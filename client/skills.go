@@ -178,12 +178,12 @@ func (c *Client) Save(ctx context.Context, req registry.SaveRequest) (sallyport.
 }
 
 // Publish moves the skill's published pointer; an empty id means the latest revision.
-func (c *Client) Publish(ctx context.Context, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Envelope[registry.SkillView], error) {
+func (c *Client) Publish(ctx context.Context, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Envelope[Publication], error) {
 	body := map[string]string{}
 	if id != "" {
 		body["revision_id"] = string(id)
 	}
-	return c.change(ctx, ref, "/publish", body)
+	return change[Publication](ctx, c, ref, "/publish", body)
 }
 
 // Archive takes a skill out of lists and runs. The view holds the skill alone.
@@ -197,9 +197,13 @@ func (c *Client) Restore(ctx context.Context, ref sallyport.SkillRef) (sallyport
 }
 
 func (c *Client) change(ctx context.Context, ref sallyport.SkillRef, verb string, body map[string]string) (sallyport.Envelope[registry.SkillView], error) {
+	return change[registry.SkillView](ctx, c, ref, verb, body)
+}
+
+func change[T any](ctx context.Context, c *Client, ref sallyport.SkillRef, verb string, body map[string]string) (sallyport.Envelope[T], error) {
 	path, query, err := skillPath(ref)
 	if err != nil {
-		return sallyport.Envelope[registry.SkillView]{}, err
+		return sallyport.Envelope[T]{}, err
 	}
 	var sent any
 	if body != nil {
@@ -207,9 +211,9 @@ func (c *Client) change(ctx context.Context, ref sallyport.SkillRef, verb string
 	}
 	r, err := post(path+verb, query, sent)
 	if err != nil {
-		return sallyport.Envelope[registry.SkillView]{}, err
+		return sallyport.Envelope[T]{}, err
 	}
-	return call[registry.SkillView](ctx, c, r)
+	return call[T](ctx, c, r)
 }
 
 // Import sends an archive - a tar, a tar.gz or a zip, told apart by its first bytes - while it is read, and returns what became

@@ -15,7 +15,13 @@ func (featureGate) Name() string { return "feature" }
 
 func (g featureGate) Check(_ context.Context, c *sallyport.Candidate) *sallyport.Refusal {
 	if g.enabled != nil && g.enabled(c.Principal.TenantID) {
-		return nil
+		if !c.Policy.ScriptsDisabled {
+			return nil
+		}
+		return &sallyport.Refusal{
+			Code: sallyport.CodeFeatureDisabled, Gate: g.Name(), Details: map[string]any{"policy": "scripts_disabled"},
+			Message: "the tenant's policy switches scripts off; an administrator changes scripts_disabled with: sallyport policy set",
+		}
 	}
 	return &sallyport.Refusal{
 		Code: sallyport.CodeFeatureDisabled, Gate: g.Name(),

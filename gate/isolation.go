@@ -69,6 +69,12 @@ func (g isolationGate) judge(c *sallyport.Candidate, place sallyport.Capabilitie
 			missing = append(missing, string(layer))
 		}
 	}
+	if len(missing) > 0 && !slices.ContainsFunc(required, func(l sallyport.Layer) bool { return !slices.Contains(place.Layers, l) }) {
+		refusal.Message = sentence("the tenant's policy demands "+strings.Join(missing, ", ")+", which this host cannot enforce", place) +
+			"; or an administrator changes required_layers with: sallyport policy set"
+		refusal.Details = map[string]any{"missing": missing, "policy": "required_layers"}
+		return len(missing), refusal
+	}
 	if len(missing) > 0 {
 		refusal.Message = sentence("this host cannot enforce "+strings.Join(missing, ", "), place) +
 			"; or accept to run without, with the setting isolation: degrade"

@@ -26,6 +26,7 @@ func (s *Service) commit(ctx context.Context, p sallyport.Principal, d draft) (S
 	s.record(ctx, p, sallyport.ActionSkillSave, skill, &revision, saved(d, save, skill))
 	if d.publish {
 		s.record(ctx, p, sallyport.ActionSkillPublish, skill, &revision, published(d.before(), revision))
+		s.tell(ctx, p, skill, revision)
 	}
 	return d.result(skill, revision, save.Create, false), nil
 }

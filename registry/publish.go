@@ -57,7 +57,15 @@ func (s *Service) publish(ctx context.Context, p sallyport.Principal, skill sall
 	if revision.State != sallyport.RevisionPublished {
 		revision.State, revision.PublishedAt = sallyport.RevisionPublished, &at
 	}
+	s.tell(ctx, p, now, revision)
 	return now, revision, nil
+}
+
+// tell tells that the revision was published.
+func (s *Service) tell(ctx context.Context, p sallyport.Principal, skill sallyport.Skill, revision sallyport.Revision) {
+	if s.cfg.Published != nil {
+		s.cfg.Published(context.WithoutCancel(ctx), p, skill, withoutContent(revision))
+	}
 }
 
 // published is the detail of what was published before, and of what is now.

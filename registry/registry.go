@@ -28,6 +28,9 @@ type Config struct {
 	PublishRequiresClean bool
 	// FindingExclusions are path patterns whose findings are set aside and counted; see [FindingsRequest].
 	FindingExclusions []string
+	// Published is told of every revision that was just published, with its components; nil tells nobody. What it does cannot undo the
+	// publication.
+	Published func(ctx context.Context, p sallyport.Principal, skill sallyport.Skill, revision sallyport.Revision)
 	// Fetcher downloads what ImportURL names; nil refuses every URL.
 	Fetcher *Fetcher
 	Logger  *slog.Logger     // nil discards

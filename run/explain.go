@@ -50,7 +50,7 @@ func (s *Service) Explain(ctx context.Context, p sallyport.Principal, req Reques
 	}
 	explanation.Runnable = explanation.Refusal == nil
 	if !explanation.Runnable {
-		explanation.Remedy = remedy(explanation.Refusal.Code, candidate)
+		explanation.Remedy = remedy(explanation.Refusal, candidate)
 	}
 	return explanation, nil
 }
@@ -64,13 +64,16 @@ func (x *Explanation) step(name string, err error) {
 	x.Steps = append(x.Steps, Step{Name: name, Result: stepRefused, Code: x.Refusal.Code, Message: x.Refusal.Message})
 }
 
-// remedy names what opens the gate that refuses with code.
-func remedy(code sallyport.Code, c *sallyport.Candidate) string {
+// remedy names what opens the gate that refuses: the tenant's policy, where it is that which shuts it.
+func remedy(refusal *sallyport.PublicError, c *sallyport.Candidate) string {
+	if setting, ok := refusal.Details["policy"].(string); ok {
+		return "an administrator of the tenant changes " + setting + " with: sallyport policy set"
+	}
 	grant := "sallyport grant issue " + c.Skill.Slug + " " + c.Script.Path
 	if c.Revision.ID != "" && c.Revision.ID != c.Skill.PublishedRevisionID {
 		grant += " --revision " + string(c.Revision.ID)
 	}
-	switch code {
+	switch refusal.Code {
 	case sallyport.CodeGrantMissing, sallyport.CodeGrantExpired, sallyport.CodeGrantRevoked, sallyport.CodePinMismatch:
 		return "a reviewer reads the revision and runs: " + grant
 	case sallyport.CodeFeatureDisabled:

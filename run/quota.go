@@ -2,6 +2,8 @@ package run
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,9 +47,20 @@ type quotas struct {
 
 	mu       sync.Mutex // guards what follows
 	counters []counter
+	own      map[sallyport.TenantID]*ownQuota
 	running  map[string]int
 	streaks  map[streakKey]streak
 }
+
+// ownQuota counts what a tenant's policy bounds, besides the installation's counters: a policy can only narrow. It begins anew when
+// the policy's numbers change.
+type ownQuota struct {
+	tenant, principal sallyport.Quota
+	counters          []counter
+}
+
+// maxOwn bounds the tenants whose policies are counted.
+const maxOwn = 10_000
 
 // counter is one kind of thing that is counted for one kind of owner.
 type counter struct {
@@ -78,13 +91,43 @@ func newQuotas(cfg Quotas) *quotas {
 	if cfg.FailureWindow == 0 {
 		cfg.FailureWindow = defaultFailureWindow
 	}
-	q := &quotas{cfg: cfg, running: map[string]int{}, streaks: map[streakKey]streak{}}
-	q.bind("tenant", ofTenant, cfg.Tenant)
-	q.bind("principal", ofPrincipal, cfg.Principal)
-	return q
+	return &quotas{
+		cfg: cfg, running: map[string]int{}, streaks: map[streakKey]streak{}, own: map[sallyport.TenantID]*ownQuota{},
+		counters: slices.Concat(bind("tenant", ofTenant, cfg.Tenant), bind("principal", ofPrincipal, cfg.Principal)),
+	}
 }
 
-func (q *quotas) bind(who string, owner func(sallyport.Principal) string, quota Quota) {
+func quotaOf(q sallyport.Quota) Quota {
+	return Quota{
+		RunsPerMinute: q.RunsPerMinute, RunsPerDay: q.RunsPerDay, CPUSecondsPerDay: q.CPUSecondsPerDay, ConcurrentRuns: q.ConcurrentRuns,
+	}
+}
+
+// ownOf returns the counters of the tenant's policy.
+func (q *quotas) ownOf(tenant sallyport.TenantID, policy sallyport.Policy) []counter {
+	if policy.TenantQuota.IsZero() && policy.PrincipalQuota.IsZero() {
+		delete(q.own, tenant)
+		return nil
+	}
+	own := q.own[tenant]
+	if own == nil || own.tenant != policy.TenantQuota || own.principal != policy.PrincipalQuota {
+		if len(q.own) >= maxOwn {
+			clear(q.own)
+		}
+		own = &ownQuota{policy.TenantQuota, policy.PrincipalQuota, slices.Concat(
+			bind("policy.tenant_quota", ofTenant, quotaOf(policy.TenantQuota)), bind("policy.principal_quota", ofPrincipal, quotaOf(policy.PrincipalQuota)))}
+		q.own[tenant] = own
+	}
+	return own.counters
+}
+
+// bind makes the counters of one quota.
+func bind(who string, owner func(sallyport.Principal) string, quota Quota) []counter {
+	var counters []counter
+	subject := "the tenant"
+	if strings.Contains(who, "principal") {
+		subject = "the principal"
+	}
 	for _, b := range []struct {
 		amount int
 		per    time.Duration
@@ -97,12 +140,13 @@ func (q *quotas) bind(who string, owner func(sallyport.Principal) string, quota 
 		{quota.CPUSecondsPerDay, day, "cpu_seconds_per_day", "%d seconds of CPU a day", true},
 	} {
 		if b.amount > 0 {
-			q.counters = append(q.counters, counter{
+			counters = append(counters, counter{
 				set: bucket.NewSet(bucket.Rate{Amount: float64(b.amount), Per: b.per}), owner: owner,
-				what: "the " + who + " has used its " + fmt.Sprintf(b.what, b.amount), name: who + "." + b.name, cpu: b.cpu,
+				what: subject + " has used its " + fmt.Sprintf(b.what, b.amount), name: who + "." + b.name, cpu: b.cpu,
 			})
 		}
 	}
+	return counters
 }
 
 // admit takes what one run uses, or returns RATE_LIMITED and takes nothing. Unless it does, done must be called once with the
@@ -116,28 +160,31 @@ func (q *quotas) admit(c *sallyport.Candidate) (done func(sallyport.Execution), 
 	if err := q.failing(key, now); err != nil {
 		return nil, err
 	}
-	if err := q.crowded(p); err != nil {
+	if err := q.crowded(p, c.Policy); err != nil {
 		return nil, err
 	}
-	for _, b := range q.counters {
+	counters := slices.Concat(q.counters, q.ownOf(p.TenantID, c.Policy))
+	for _, b := range counters {
 		if wait := b.set.Wait(b.owner(p), 1, now); wait > 0 {
 			return nil, limited(b.name, wait, b.what)
 		}
 	}
-	q.spend(p, 1, 0, now)
+	spend(counters, p, 1, 0, now)
 	q.running["t\x00"+ofTenant(p)]++
 	q.running["p\x00"+ofPrincipal(p)]++
-	return func(e sallyport.Execution) { q.done(p, key, e) }, nil
+	return func(e sallyport.Execution) { q.done(counters, p, key, e) }, nil
 }
 
 // crowded refuses a run beside too many others.
-func (q *quotas) crowded(p sallyport.Principal) error {
+func (q *quotas) crowded(p sallyport.Principal, policy sallyport.Policy) error {
+	installation := sallyport.Quota{ConcurrentRuns: q.cfg.Tenant.ConcurrentRuns}
+	each := sallyport.Quota{ConcurrentRuns: q.cfg.Principal.ConcurrentRuns}
 	for _, b := range []struct {
 		key, name, who string
 		most           int
 	}{
-		{"t\x00" + ofTenant(p), "tenant.concurrent_runs", "the tenant", q.cfg.Tenant.ConcurrentRuns},
-		{"p\x00" + ofPrincipal(p), "principal.concurrent_runs", "the principal", q.cfg.Principal.ConcurrentRuns},
+		{"t\x00" + ofTenant(p), "tenant.concurrent_runs", "the tenant", installation.Narrow(policy.TenantQuota).ConcurrentRuns},
+		{"p\x00" + ofPrincipal(p), "principal.concurrent_runs", "the principal", each.Narrow(policy.PrincipalQuota).ConcurrentRuns},
 	} {
 		if b.most > 0 && q.running[b.key] >= b.most {
 			return limited(b.name, retrySoon, fmt.Sprintf("%s has %d runs under way, as many as it may; wait for one to end", b.who, b.most))
@@ -162,7 +209,7 @@ func (q *quotas) failing(key streakKey, now time.Time) error {
 }
 
 // done counts what a run used and how it ended.
-func (q *quotas) done(p sallyport.Principal, key streakKey, e sallyport.Execution) {
+func (q *quotas) done(counters []counter, p sallyport.Principal, key streakKey, e sallyport.Execution) {
 	now := time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -173,20 +220,20 @@ func (q *quotas) done(p sallyport.Principal, key streakKey, e sallyport.Executio
 	}
 	switch e.Status {
 	case "", sallyport.StatusNotStarted:
-		q.spend(p, -1, 0, now)
+		spend(counters, p, -1, 0, now)
 	case sallyport.StatusSuccess:
-		q.spend(p, 0, cpuSeconds(e), now)
+		spend(counters, p, 0, cpuSeconds(e), now)
 		delete(q.streaks, key)
 	case sallyport.StatusError, sallyport.StatusTimeout, sallyport.StatusResourceExhausted:
-		q.spend(p, 0, cpuSeconds(e), now)
+		spend(counters, p, 0, cpuSeconds(e), now)
 		q.failed(key, now)
 	case sallyport.StatusCanceled, sallyport.StatusLost, sallyport.StatusQueued, sallyport.StatusRunning:
-		q.spend(p, 0, cpuSeconds(e), now)
+		spend(counters, p, 0, cpuSeconds(e), now)
 	}
 }
 
-func (q *quotas) spend(p sallyport.Principal, runs, cpu float64, now time.Time) {
-	for _, b := range q.counters {
+func spend(counters []counter, p sallyport.Principal, runs, cpu float64, now time.Time) {
+	for _, b := range counters {
 		if b.cpu {
 			b.set.Spend(b.owner(p), cpu, now)
 		} else {

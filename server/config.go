@@ -52,6 +52,11 @@ type Config struct {
 	Quotas Quotas
 	// Retention says how long records are kept; nil means records.DefaultPolicy.
 	Retention *records.Policy
+	// GrantsByPublisher grants what a principal publishes who carries memory:write and grants:write both, except in tenants that keep
+	// the two duties apart.
+	GrantsByPublisher bool
+	// GrantNotice is how long before its end a grant is announced; zero means seven days.
+	GrantNotice time.Duration
 	// PublishRequiresClean refuses to publish revisions with findings, unless a reviewer overrides it with a reason.
 	PublishRequiresClean bool
 	// Confirm wants a person's yes for every run. ConfirmSelf lets the principal that asked for a run confirm it, and ConfirmInClient
@@ -96,6 +101,9 @@ type Config struct {
 	Version string
 }
 
+// DefaultGrantNotice is how long before its end a grant is announced.
+const DefaultGrantNotice = 7 * 24 * time.Hour
+
 func (c Config) withDefaults() Config {
 	if c.MaxTimeout == 0 {
 		c.MaxTimeout = sallyport.MaxTimeout
@@ -105,6 +113,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.MaxScriptBytes == 0 {
 		c.MaxScriptBytes = sallyport.DefaultScriptBytes
+	}
+	if c.GrantNotice == 0 {
+		c.GrantNotice = DefaultGrantNotice
 	}
 	if c.Logger == nil {
 		c.Logger = discard()
@@ -135,7 +146,7 @@ func (c Config) validate() error {
 		"MaxTimeout": int64(c.MaxTimeout), "Grace": int64(c.Grace), "MaxArgumentBytes": c.MaxArgumentBytes,
 		"MaxScriptBytes": c.MaxScriptBytes, "MaxBodyBytes": c.MaxBodyBytes, "MaxImportBytes": c.MaxImportBytes,
 		"SlotsTotal": int64(c.SlotsTotal), "SlotsPerTenant": int64(c.SlotsPerTenant),
-		"QueueLength": int64(c.QueueLength), "AuditRetention": int64(c.AuditRetention), "QueueWait": int64(c.QueueWait),
+		"GrantNotice": int64(c.GrantNotice), "QueueLength": int64(c.QueueLength), "AuditRetention": int64(c.AuditRetention), "QueueWait": int64(c.QueueWait),
 		"Limits.Timeout": int64(c.Limits.Timeout), "Limits.MemoryBytes": c.Limits.MemoryBytes,
 		"Limits.Processes": c.Limits.Processes, "Limits.CPUMillis": c.Limits.CPUMillis,
 		"Limits.ScratchBytes": c.Limits.ScratchBytes, "Limits.OutputBytes": c.Limits.OutputBytes,

@@ -25,7 +25,7 @@ func (c Config) identity(ensure func(ctx context.Context, tenant sallyport.Tenan
 // installation is what every tenant's policy can only narrow.
 func (c Config) installation() access.Installation {
 	i := access.Installation{
-		ScriptsEnabled: c.ScriptsEnabled, RequiredLayers: c.RequiredLayers, Limits: run.FullLimits(c.Limits),
+		ScriptsEnabled: c.ScriptsEnabled, GrantsByPublisher: c.GrantsByPublisher, RequiredLayers: c.RequiredLayers, Limits: run.FullLimits(c.Limits),
 		TenantQuota: sallyport.Quota(c.Quotas.Tenant), PrincipalQuota: sallyport.Quota(c.Quotas.Principal),
 	}
 	for _, row := range c.Interpreters {

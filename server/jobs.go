@@ -24,11 +24,21 @@ type job struct {
 func (s *Server) jobs() []job {
 	jobs := []job{
 		{"retention", time.Minute, time.Hour, s.records.Sweep},
+		{"grant expiry", 10 * time.Second, time.Hour, s.noteExpiring},
 	}
 	if s.cfg.AuditRetention > 0 {
 		jobs = append(jobs, s.pruneAudit())
 	}
 	return jobs
+}
+
+// noteExpiring announces the grants that end soon.
+func (s *Server) noteExpiring(ctx context.Context) error {
+	count, err := s.access.NoteExpiring(ctx, s.cfg.GrantNotice)
+	if err == nil {
+		s.telemetry.GrantsExpiring(count)
+	}
+	return err
 }
 
 // work does every job on its time until ctx ends, and returns when all of them have.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync"
@@ -64,17 +65,52 @@ func (q Quotas) fields() map[string]int64 {
 type limiter struct {
 	who    httpapi.Authenticator
 	quotas Quotas
+	// policy gives the tenant's own quotas, which narrow.
+	policy func(ctx context.Context, tenant sallyport.TenantID) (sallyport.Policy, error)
 
 	mu        sync.Mutex // guards what follows
 	tenant    *bucket.Set
 	principal *bucket.Set
+	own       map[sallyport.TenantID]*ownRate
 }
 
-func newLimiter(who httpapi.Authenticator, quotas Quotas) *limiter {
-	perSecond := func(q Quota) *bucket.Set {
-		return bucket.NewSet(bucket.Rate{Amount: float64(q.RequestsPerSecond), Per: time.Second})
+// ownRate counts what a tenant's policy bounds, besides the installation's rates.
+type ownRate struct {
+	tenant, principal int // a second, as the policy says
+	tenants           *bucket.Set
+	principals        *bucket.Set
+}
+
+// maxOwn bounds the tenants whose policies are counted.
+const maxOwn = 10_000
+
+// ownOf returns the counters of a tenant's policy; nil when it bounds nothing.
+func (l *limiter) ownOf(tenant sallyport.TenantID, policy sallyport.Policy) *ownRate {
+	each, all := policy.PrincipalQuota.RequestsPerSecond, policy.TenantQuota.RequestsPerSecond
+	if each == 0 && all == 0 {
+		delete(l.own, tenant)
+		return nil
 	}
-	return &limiter{who: who, quotas: quotas, tenant: perSecond(quotas.Tenant), principal: perSecond(quotas.Principal)}
+	own := l.own[tenant]
+	if own == nil || own.tenant != all || own.principal != each {
+		if len(l.own) >= maxOwn {
+			clear(l.own)
+		}
+		own = &ownRate{all, each, perSecond(all), perSecond(each)}
+		l.own[tenant] = own
+	}
+	return own
+}
+
+func perSecond(amount int) *bucket.Set {
+	return bucket.NewSet(bucket.Rate{Amount: float64(amount), Per: time.Second})
+}
+
+func newLimiter(who httpapi.Authenticator, quotas Quotas, policy func(context.Context, sallyport.TenantID) (sallyport.Policy, error)) *limiter {
+	return &limiter{
+		who: who, quotas: quotas, policy: policy, own: map[sallyport.TenantID]*ownRate{},
+		tenant: perSecond(quotas.Tenant.RequestsPerSecond), principal: perSecond(quotas.Principal.RequestsPerSecond),
+	}
 }
 
 // Principal returns who sent r, or RATE_LIMITED when that is one request too many.
@@ -83,26 +119,40 @@ func (l *limiter) Principal(r *http.Request) (sallyport.Principal, error) {
 	if err != nil {
 		return p, err
 	}
+	policy, err := l.policy(r.Context(), p.TenantID)
+	if err != nil {
+		return sallyport.Principal{}, err
+	}
 	now := time.Now()
 	tenant, principal := string(p.TenantID), string(p.TenantID)+"\x00"+string(p.ID)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, one := range []struct {
-		set  *bucket.Set
-		key  string
-		who  string
-		most int
-	}{
-		{l.principal, principal, "principal", l.quotas.Principal.RequestsPerSecond},
-		{l.tenant, tenant, "tenant", l.quotas.Tenant.RequestsPerSecond},
-	} {
+	counted := []rate{
+		{l.principal, principal, "principal", "principal", l.quotas.Principal.RequestsPerSecond},
+		{l.tenant, tenant, "tenant", "tenant", l.quotas.Tenant.RequestsPerSecond},
+	}
+	if own := l.ownOf(p.TenantID, policy); own != nil {
+		counted = append(counted, rate{own.principals, principal, "principal", "policy.principal_quota", own.principal},
+			rate{own.tenants, tenant, "tenant", "policy.tenant_quota", own.tenant})
+	}
+	for _, one := range counted {
 		if wait := one.set.Wait(one.key, 1, now); wait > 0 {
 			return sallyport.Principal{}, sallyport.RateLimited("server.requests",
 				fmt.Sprintf("the %s has used its %d requests a second", one.who, one.most), wait,
-				map[string]any{"quota": one.who + ".requests_per_second"})
+				map[string]any{"quota": one.setting + ".requests_per_second"})
 		}
 	}
-	l.principal.Spend(principal, 1, now)
-	l.tenant.Spend(tenant, 1, now)
+	for _, one := range counted {
+		one.set.Spend(one.key, 1, now)
+	}
 	return p, nil
+}
+
+// rate is one thing that a request is counted for.
+type rate struct {
+	set     *bucket.Set
+	key     string
+	who     string
+	setting string
+	most    int
 }

@@ -153,3 +153,27 @@ func TestQuotasAreValidated(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A tenant's policy narrows how many requests it takes, and nothing of the installation's bound.
+func TestPolicyRequestQuota(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, ask := quotaServer(t, server.Quotas{Tenant: server.Quota{RequestsPerSecond: 3}})
+		first, second := mint(t, s, "first"), mint(t, s, "second")
+		if _, err := s.Access().SetPolicy(t.Context(), server.Operator(), 0, sallyport.Policy{
+			PrincipalQuota: sallyport.Quota{RequestsPerSecond: 1}, TenantQuota: sallyport.Quota{RequestsPerSecond: 1000},
+		}); err != nil {
+			t.Fatal(err)
+		}
+		list := func(secret string) int { return ask(http.MethodGet, "/v1/skills", secret, "").Code }
+		for n, got := range []int{list(first), list(first), list(second), list(mint(t, s, "third")), list(mint(t, s, "fourth"))} {
+			want := http.StatusOK
+			if n == 1 || n == 4 { // the principal's by the policy; the tenant's by the installation, whatever the policy says
+				want = http.StatusTooManyRequests
+			}
+			if got != want {
+				t.Errorf("request %d: got %d, want %d", n, got, want)
+			}
+		}
+	})
+}

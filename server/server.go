@@ -125,7 +125,7 @@ func (s *Server) services(ctx context.Context) error {
 	s.audit = audit.New(audit.Config{Store: s.store, Calls: s.store, Failed: s.telemetry.AuditFailed, Key: key, CheckpointLog: s.outside, Archive: cfg.AuditArchive, Logger: cfg.Logger, Now: cfg.Now})
 	s.registry = registry.New(registry.Config{
 		Store: s.store, Trail: s.audit, MaxScriptBytes: cfg.MaxScriptBytes, Logger: cfg.Logger, Now: cfg.Now,
-		PublishRequiresClean: cfg.PublishRequiresClean, FindingExclusions: cfg.FindingExclusions, Fetcher: s.fetcher(),
+		PublishRequiresClean: cfg.PublishRequiresClean, FindingExclusions: cfg.FindingExclusions, Fetcher: s.fetcher(), Published: s.published,
 	})
 	s.records = records.New(records.Config{
 		Store: s.store, Trail: s.audit, Skills: s.registry, Policy: cfg.retention(), Logger: cfg.Logger, Now: cfg.Now,
@@ -159,6 +159,13 @@ func (s *Server) services(ctx context.Context) error {
 		Mask: audit.Mask, Observer: s.telemetry, Logger: cfg.Logger, Now: cfg.Now,
 	})
 	return nil
+}
+
+// published grants what was just published, where that is how grants are given.
+func (s *Server) published(ctx context.Context, p sallyport.Principal, skill sallyport.Skill, revision sallyport.Revision) {
+	if _, err := s.access.GrantPublished(ctx, p, skill, revision); err != nil {
+		s.cfg.Logger.ErrorContext(ctx, "what was published could not be granted; a reviewer can grant it", "skill_id", string(skill.ID), "error", err)
+	}
 }
 
 // fetcher downloads skills, where that is allowed.
@@ -195,13 +202,13 @@ func (s *Server) surfaces() error {
 		p := Loopback()
 		who.Loopback = &p
 	}
-	s.network = s.handler(newLimiter(admission{who: auth.New(who), access: s.access}, s.cfg.Quotas), nil)
+	s.network = s.handler(newLimiter(admission{who: auth.New(who), access: s.access}, s.cfg.Quotas, s.access.Policy), nil)
 	return nil
 }
 
 func (s *Server) handler(authenticator httpapi.Authenticator, backup httpapi.Backup) http.Handler {
 	return newBodies(cmp.Or(s.cfg.MaxBodyBytes, sallyport.DefaultBodyBytes)).bound(httpapi.New(httpapi.Config{
-		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Directory: s.access, Audit: s.audit, Secrets: s.secrets, Runs: s.runs, Records: s.records, Backup: backup, Ready: s.ready, Context: telemetry.Request,
+		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Directory: s.access, Reviews: s.access, GrantNotice: s.cfg.GrantNotice, Audit: s.audit, Secrets: s.secrets, Runs: s.runs, Records: s.records, Backup: backup, Ready: s.ready, Context: telemetry.Request,
 		Resource: s.cfg.resource(), Metrics: s.telemetry.Handler(), MCP: s.mcp.Handler(authenticator.Principal), MaxBodyBytes: s.cfg.MaxBodyBytes,
 		MaxImportBytes: s.cfg.MaxImportBytes, SpoolDir: filepath.Join(s.cfg.DataDir, spoolFolder),
 		Logger: s.cfg.Logger, Now: s.cfg.Now, Version: s.cfg.Version,

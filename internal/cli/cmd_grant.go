@@ -13,15 +13,18 @@ import (
 
 // grantCommands say what may run.
 type grantCommands struct {
-	Issue  grantIssueCommand  `cmd:"" help:"Grant a skill's scripts, or one of them, of exactly the content that is shown."`
-	List   grantListCommand   `cmd:"" help:"List grants, revoked and expired ones too."`
-	Revoke grantRevokeCommand `cmd:"" help:"End a grant for every run that begins after it."`
+	Issue   grantIssueCommand   `cmd:"" help:"Grant a skill's scripts, or one of them, of exactly the content that is shown."`
+	Review  grantReviewCommand  `cmd:"" help:"Show all that is needed to grant a revision: content, findings, and what changed since the last grant."`
+	History grantHistoryCommand `cmd:"" help:"Show what is on record about a grant, and what ran under it."`
+	List    grantListCommand    `cmd:"" help:"List grants, revoked and expired ones too."`
+	Revoke  grantRevokeCommand  `cmd:"" help:"End a grant for every run that begins after it."`
 }
 
 type grantIssueCommand struct {
 	skillArg
 	Script   string `arg:"" help:"The path of one script; without it every script of the skill is granted." optional:""`
 	Revision string `help:"The revision to grant, by id or number (default: the published one)." placeholder:"ID"`
+	Digest   string `help:"The digest that was reviewed; another one is refused (default: the one that is shown)." placeholder:"DIGEST"`
 	Expires  string `help:"Let the grant end after this long, such as 90m or 720h." placeholder:"DURATION"`
 	Yes      bool   `help:"Do not ask." short:"y"`
 }
@@ -54,10 +57,14 @@ func (c *grantIssueCommand) run(ctx context.Context, a *app) error {
 				return err
 			}
 		}
+		expected := revision.Digest
+		if c.Digest != "" {
+			expected = sallyport.Digest(c.Digest)
+		}
 		// The digest that was shown is what is granted: content that changed since is refused.
 		envelope, err := api.IssueGrant(ctx, access.IssueRequest{
 			Ref: sallyport.SkillRef{SkillID: skill.ID}, ScriptPath: c.Script, RevisionID: revision.ID,
-			ExpectedDigest: revision.Digest, ExpiresAt: expires,
+			ExpectedDigest: expected, ExpiresAt: expires,
 		})
 		if err != nil {
 			return err
@@ -154,8 +161,12 @@ func (c *grantListCommand) run(ctx context.Context, a *app) error {
 		return show(a, envelope, func(p *page, list client.GrantList) {
 			rows := make([][]string, 0, len(list.Grants))
 			for _, g := range list.Grants {
+				ends := whenOr(g.ExpiresAt, "never")
+				if g.ExpiresSoon {
+					ends += " (soon)"
+				}
 				rows = append(rows, []string{
-					string(g.ID), grantSubject(g.Grant), short(g.Pin), string(g.State), string(g.IssuedBy), when(g.IssuedAt), whenOr(g.ExpiresAt, "never"),
+					string(g.ID), grantSubject(g.Grant), short(g.Pin), string(g.State), string(g.IssuedBy), when(g.IssuedAt), ends,
 				})
 			}
 			p.table([]string{"GRANT", "OF", "PIN", "STATE", "ISSUED BY", "ISSUED", "EXPIRES"}, rows)

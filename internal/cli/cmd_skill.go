@@ -198,7 +198,7 @@ func (c *skillPublishCommand) run(ctx context.Context, a *app) error {
 		}
 		publish := api.Publish
 		if c.Override != "" {
-			publish = func(ctx context.Context, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Envelope[registry.SkillView], error) {
+			publish = func(ctx context.Context, ref sallyport.SkillRef, id sallyport.RevisionID) (sallyport.Envelope[client.Publication], error) {
 				return api.PublishOverride(ctx, ref, id, c.Override)
 			}
 		}
@@ -206,9 +206,15 @@ func (c *skillPublishCommand) run(ctx context.Context, a *app) error {
 		if err != nil {
 			return err
 		}
-		return show(a, envelope, func(p *page, view registry.SkillView) {
+		return show(a, envelope, func(p *page, view client.Publication) {
 			if r := view.Published; r != nil {
 				p.line("%s %s revision %d  %s", p.green("published"), p.bold(clean(view.Skill.Slug)), r.Number, p.dim(string(r.Digest)))
+			}
+			for _, path := range view.UncoveredScripts {
+				p.line("  %s %s", p.yellow("no grant covers"), clean(path))
+			}
+			if len(view.UncoveredScripts) > 0 {
+				p.line("  %s", p.dim("a reviewer reads it with: sallyport grant review "+clean(view.Skill.Slug)))
 			}
 		})
 	})

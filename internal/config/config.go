@@ -90,6 +90,9 @@ type Settings struct {
 	// OIDC lists authorization servers; PublicURL is this server's own name for them.
 	OIDC      []server.Issuer
 	PublicURL string
+	// Grants is who grants, reviewer or publisher; empty is reviewer. GrantNotice of zero is the default.
+	Grants      string
+	GrantNotice time.Duration
 	// PublishRequiresClean is nil for no. FindingExclusions are path patterns.
 	PublishRequiresClean *bool
 	// Confirm and ConfirmSelf are nil for no, ConfirmInClient is nil for yes.

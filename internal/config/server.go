@@ -39,6 +39,8 @@ func (s Settings) Server(parts Parts) server.Config {
 		Retention:        s.retention(),
 		Confirm:          s.Confirm != nil && *s.Confirm, ConfirmSelf: s.ConfirmSelf != nil && *s.ConfirmSelf,
 		ConfirmInClient:      s.ConfirmInClient == nil || *s.ConfirmInClient,
+		GrantsByPublisher:    s.Grants == "publisher",
+		GrantNotice:          s.GrantNotice,
 		PublishRequiresClean: s.PublishRequiresClean != nil && *s.PublishRequiresClean,
 		URLImport:            s.URLImport != nil && *s.URLImport,
 		URLImportPrivate:     s.URLImportPrivate != nil && *s.URLImportPrivate,

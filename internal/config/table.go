@@ -385,6 +385,18 @@ func table() []setting {
 			text: func(s *Settings, v string) error { return boolean(&s.PublishRequiresClean, v) },
 		},
 		{
+			key: "grants", form: "reviewer or publisher", zero: "reviewer",
+			doc: "Who grants. reviewer: somebody reads a revision and grants its digest. publisher: besides, what a principal publishes " +
+				"who carries memory:write and grants:write both is granted with it, and audited as such; not in a tenant whose policy " +
+				"says separate_duties.",
+			text: func(s *Settings, v string) error { return oneOf(&s.Grants, v, "reviewer", "publisher") },
+		},
+		{
+			key: "grant_notice", form: "duration", zero: "168h0m0s",
+			doc:  "How long before its end a grant is announced: in lists, in the log, in a metric, and once in the audit trail as grant.expiring.",
+			text: func(s *Settings, v string) error { return duration(&s.GrantNotice, v) },
+		},
+		{
 			key: "finding_exclusions", form: "list of path patterns", zero: "none",
 			doc:  "Paths inside skills whose findings are set aside and counted: a path, a pattern such as tests/*.py, or a folder with a slash at its end.",
 			list: func(s *Settings, v []string) error { s.FindingExclusions = v; return nil },

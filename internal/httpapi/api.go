@@ -26,10 +26,13 @@ type Config struct {
 	Catalogue Catalogue
 	Access    Access
 	Directory Directory
-	Audit     Audit
-	Secrets   Secrets
-	Runs      Runs
-	Records   Records
+	Reviews   Reviews
+	// GrantNotice is how long before its end a grant is shown as one that expires soon.
+	GrantNotice time.Duration
+	Audit       Audit
+	Secrets     Secrets
+	Runs        Runs
+	Records     Records
 	// Backup begins a backup of the installation, with its keys or without, and returns what writes it. Only the handler of the data
 	// folder's own operator has one; nil refuses.
 	Backup Backup

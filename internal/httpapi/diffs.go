@@ -30,7 +30,7 @@ func diffRevisions(c *call, p sallyport.Principal) (answer, error) {
 	others := []grantData{}
 	for _, g := range grants {
 		if g.State(c.now()) == sallyport.GrantActive && !g.Pin.Equal(diff.To.Digest) {
-			others = append(others, stated(g, c.now()))
+			others = append(others, c.stated(g))
 		}
 	}
 	data.GrantsNotCovering = &others

@@ -1,8 +1,6 @@
 package httpapi
 
 import (
-	"time"
-
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/access"
 )
@@ -12,13 +10,20 @@ type grantData struct {
 	sallyport.Grant
 
 	State sallyport.GrantState `json:"state"`
+	// ExpiresSoon marks an active grant that ends within the installation's notice.
+	ExpiresSoon bool `json:"expires_soon,omitempty"`
 }
 
 type grantsData struct {
 	Grants []grantData `json:"grants"`
 }
 
-func stated(g sallyport.Grant, now time.Time) grantData { return grantData{g, g.State(now)} }
+func (c *call) stated(g sallyport.Grant) grantData {
+	now := c.now()
+	data := grantData{Grant: g, State: g.State(now)}
+	data.ExpiresSoon = data.State == sallyport.GrantActive && g.ExpiresAt != nil && !g.ExpiresAt.After(now.Add(c.api.cfg.GrantNotice))
+	return data
+}
 
 func listGrants(c *call, p sallyport.Principal) (answer, error) {
 	grants, err := c.api.cfg.Access.List(c.ctx(), p, c.queryRef())
@@ -27,7 +32,7 @@ func listGrants(c *call, p sallyport.Principal) (answer, error) {
 	}
 	data := grantsData{Grants: []grantData{}}
 	for _, g := range grants {
-		data.Grants = append(data.Grants, stated(g, c.now()))
+		data.Grants = append(data.Grants, c.stated(g))
 	}
 	return ok(data), nil
 }
@@ -68,7 +73,7 @@ func issueGrant(c *call, p sallyport.Principal) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return created(stated(grant, c.now()), ""), nil
+	return created(c.stated(grant), ""), nil
 }
 
 func revokeGrant(c *call, p sallyport.Principal) (answer, error) {
@@ -76,5 +81,5 @@ func revokeGrant(c *call, p sallyport.Principal) (answer, error) {
 		return answer{}, err
 	}
 	grant, err := c.api.cfg.Access.Revoke(c.ctx(), p, sallyport.GrantID(c.r.PathValue("id")))
-	return ok(stated(grant, c.now())), err
+	return ok(c.stated(grant)), err
 }

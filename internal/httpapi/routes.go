@@ -70,6 +70,8 @@ func routes() []route {
 		{http.MethodGet, "/v1/grants", "grants", words("slug skill_id team_id"), false, listGrants},
 		{http.MethodPost, "/v1/grants", "grant", nil, false, issueGrant},
 		{http.MethodPost, "/v1/grants/{id}/revoke", "grant", nil, false, revokeGrant},
+		{http.MethodGet, "/v1/grants/{id}/history", "grant_history", nil, false, showGrantHistory},
+		{http.MethodGet, "/v1/skills/{skill}/review", "review", words("team_id revision_id"), false, reviewRevision},
 		{
 			http.MethodGet, "/v1/audit", "audit",
 			words("actor action entity execution_id since until after limit newest_first"), false, listEntries,

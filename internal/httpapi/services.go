@@ -60,6 +60,13 @@ type Secrets interface {
 	RotateKey(ctx context.Context, p sallyport.Principal) (secret.Rotation, error)
 }
 
+// Reviews tells what there is to know before and after a grant; access.Service provides it and checks every scope.
+type Reviews interface {
+	ReviewBasis(ctx context.Context, p sallyport.Principal, ref sallyport.SkillRef, id sallyport.RevisionID) (access.Basis, error)
+	Coverage(ctx context.Context, p sallyport.Principal, skill sallyport.Skill, revision sallyport.Revision) (access.Coverage, error)
+	History(ctx context.Context, p sallyport.Principal, id sallyport.GrantID) (access.GrantHistory, error)
+}
+
 // Directory keeps tenants, teams, roles, principals and policies; access.Service provides it and checks who may what.
 type Directory interface {
 	Tenants(ctx context.Context, p sallyport.Principal) ([]sallyport.Tenant, error)

@@ -47,10 +47,10 @@ func publishSkill(c *call, p sallyport.Principal) (answer, error) {
 	ref := c.skillRef(c.query.text("team_id"))
 	if body.Override != nil && *body.Override != "" {
 		view, err := c.api.cfg.Skills.PublishOverride(c.ctx(), p, ref, sallyport.RevisionID(body.RevisionID), *body.Override)
-		return ok(view), err
+		return c.covered(p, view, err)
 	}
 	view, err := c.api.cfg.Skills.Publish(c.ctx(), p, ref, sallyport.RevisionID(body.RevisionID))
-	return ok(view), err
+	return c.covered(p, view, err)
 }
 
 func archiveSkill(c *call, p sallyport.Principal) (answer, error) {

@@ -24,6 +24,8 @@ var tenantless = map[string]string{
 	"selectSecretTenants": "one key encrypts the secrets of every tenant",
 	"deleteUnheldBlob":    "a blob goes only when no tenant holds it",
 	"selectAllTenants":    "lists the tenants themselves",
+	"selectExpiring":      "notes what ends, for every tenant",
+	"countExpiring":       "counts what ends, for every tenant",
 	"countOpen":           "a backup is of all tenants",
 	"selectUnheldBlobs":   "a blob goes only when no tenant holds it",
 }

@@ -43,18 +43,19 @@ const (
 
 // Metrics.
 const (
-	MetricExecutions    = "sallyport_executions_total"
-	MetricRefusals      = "sallyport_refusals_total"
-	MetricDuration      = "sallyport_execution_duration_seconds"
-	MetricQueueWait     = "sallyport_queue_wait_seconds"
-	MetricSandboxStart  = "sallyport_sandbox_start_seconds"
-	MetricSlots         = "sallyport_slots_in_use"
-	MetricAbandoned     = "sallyport_executor_abandoned"
-	MetricPool          = "sallyport_warm_sandboxes"
-	MetricAuditFailures = "sallyport_audit_write_failures_total"
-	MetricToolCalls     = "sallyport_tool_calls_total"
-	MetricCallsDropped  = "sallyport_tool_call_records_dropped_total"
-	MetricBuild         = "sallyport_build_info"
+	MetricExecutions     = "sallyport_executions_total"
+	MetricRefusals       = "sallyport_refusals_total"
+	MetricDuration       = "sallyport_execution_duration_seconds"
+	MetricQueueWait      = "sallyport_queue_wait_seconds"
+	MetricSandboxStart   = "sallyport_sandbox_start_seconds"
+	MetricGrantsExpiring = "sallyport_grants_expiring"
+	MetricSlots          = "sallyport_slots_in_use"
+	MetricAbandoned      = "sallyport_executor_abandoned"
+	MetricPool           = "sallyport_warm_sandboxes"
+	MetricAuditFailures  = "sallyport_audit_write_failures_total"
+	MetricToolCalls      = "sallyport_tool_calls_total"
+	MetricCallsDropped   = "sallyport_tool_call_records_dropped_total"
+	MetricBuild          = "sallyport_build_info"
 )
 
 // Labels of metrics.
@@ -93,6 +94,7 @@ func Metrics() []Metric {
 		{MetricQueueWait, kindHistogram, "Time spent waiting for a slot.", nil},
 		{MetricSandboxStart, kindHistogram, "Time from the executor's call to the start of the script's process; start is warm or cold.", []string{LabelExecutor, LabelStart}},
 		{MetricSlots, kindGauge, "Execution slots in use.", nil},
+		{MetricGrantsExpiring, kindGauge, "Active grants of all tenants that end within grant_notice.", nil},
 		{MetricAbandoned, kindGauge, "Executors that did not return by timeout plus grace.", nil},
 		{MetricPool, kindGauge, "Sandboxes that wait for a run, where the executor keeps some.", []string{LabelRuntime}},
 		{MetricAuditFailures, kindCounter, "Audit entries that could not be written. The outcome is refused when what they were about was refused for it, swallowed when it was refused anyway, delayed when it had happened.", []string{LabelAction, LabelOutcome}},

@@ -39,6 +39,7 @@ type Telemetry struct {
 	sandboxStart  *prometheus.HistogramVec
 	slots         prometheus.Gauge
 	abandoned     prometheus.Gauge
+	expiring      prometheus.Gauge
 	auditFailures *prometheus.CounterVec
 	toolCalls     *prometheus.CounterVec
 	callsDropped  prometheus.Counter
@@ -59,6 +60,7 @@ func New(cfg Config) *Telemetry {
 		queueWait:     made.histograms[MetricQueueWait].WithLabelValues(),
 		sandboxStart:  made.histograms[MetricSandboxStart],
 		slots:         made.gauges[MetricSlots].WithLabelValues(),
+		expiring:      made.gauges[MetricGrantsExpiring].WithLabelValues(),
 		abandoned:     made.gauges[MetricAbandoned].WithLabelValues(),
 		auditFailures: made.counters[MetricAuditFailures],
 		toolCalls:     made.counters[MetricToolCalls],
@@ -221,6 +223,9 @@ func (t *Telemetry) Slots(used int) { t.slots.Set(float64(used)) }
 
 // Abandoned implements run.Observer.
 func (t *Telemetry) Abandoned(delta int) { t.abandoned.Add(float64(delta)) }
+
+// GrantsExpiring sets how many active grants end soon.
+func (t *Telemetry) GrantsExpiring(count int) { t.expiring.Set(float64(count)) }
 
 // CallsDropped counts tool calls that were not recorded.
 func (t *Telemetry) CallsDropped(count int) { t.callsDropped.Add(float64(count)) }
