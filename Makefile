@@ -81,9 +81,10 @@ archtest:
 docs:
 	@scripts/generate.sh --check
 
-## helper: fail where the embedded sandbox helper is not what its source builds, byte for byte
+## helper: fail where an embedded helper, PID 1 of a sandbox or container, is not what its source builds, byte for byte
 helper:
 	@executor/bubblewrap/helper/build.sh --check
+	@executor/container/helper/build.sh --check
 
 ## deps: fail where deps.txt is not the list of what the binary links (mend with: make generate)
 deps:

@@ -40,6 +40,9 @@ if [ "${1:-}" = test ]; then
 	need git git
 	need jq jq
 	need curl curl
+	# A container engine, and the runtime that it uses here: Debian's other one refuses hosts with both kinds of control groups.
+	need podman podman
+	if ! command -v runc >/dev/null && [ ! -x /usr/sbin/runc ]; then missing+=(runc); fi
 	# gcc comes without headers and libraries; the race detector and the attacks, which are static C programs, need them.
 	if [ ! -e /usr/include/stdio.h ]; then missing+=(libc6-dev); fi
 	if [ ! -e /etc/ssl/certs/ca-certificates.crt ]; then missing+=(ca-certificates); fi

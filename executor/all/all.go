@@ -10,6 +10,7 @@ import (
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/executor/bubblewrap"
+	"github.com/sallyport-dev/sallyport/executor/container"
 	"github.com/sallyport-dev/sallyport/executor/remote"
 	"github.com/sallyport-dev/sallyport/executor/unsafelocal"
 )
@@ -17,6 +18,7 @@ import (
 // Config holds the configuration of every kind. A kind reads its own field only.
 type Config struct {
 	Bubblewrap  bubblewrap.Config
+	Container   container.Config
 	Remote      remote.Config
 	UnsafeLocal unsafelocal.Config
 }
@@ -34,6 +36,7 @@ type Kind struct {
 func Kinds() []Kind {
 	return []Kind{
 		{bubblewrap.Kind, func(c Config) (sallyport.Executor, error) { return made(bubblewrap.New(c.Bubblewrap)) }},
+		{container.Kind, func(c Config) (sallyport.Executor, error) { return made(container.New(c.Container)) }},
 		{remote.Kind, func(c Config) (sallyport.Executor, error) { return made(remote.New(c.Remote)) }},
 		{unsafelocal.Kind, func(c Config) (sallyport.Executor, error) { return made(unsafelocal.New(c.UnsafeLocal)) }},
 	}

@@ -54,8 +54,8 @@ func TestNew(t *testing.T) {
 // A constructor that fails gives no executor, not even a nil one inside an interface.
 func TestNewFails(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"bubblewrap", "remote", "unsafelocal"} {
-		// The zero values of these two refuse by themselves: no runner, no acceptance.
+	for _, name := range []string{"bubblewrap", "container", "remote", "unsafelocal"} {
+		// The zero values of the others refuse by themselves: no engine, no runner, no acceptance.
 		e, err := all.New(name, all.Config{Bubblewrap: bubblewrap.Config{StateDir: "relative"}})
 		if sallyport.CodeOf(err) != sallyport.CodeInvalidArgument || e != nil {
 			t.Errorf("%s: got %v, %v", name, e, err)

@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
@@ -344,6 +345,9 @@ func hostInformation(t *testing.T, s *suite) {
 	r := s.do(t, s.request(t, "bash", "uname -n\ncat /proc/1/cmdline /proc/self/cgroup /proc/self/mountinfo /proc/mounts | tr '\\0' '\\n'\nls /sys /proc/1/cwd 2>/dev/null\ntrue\n"))
 	exited(t, r, 0)
 	name, rest, _ := strings.Cut(string(r.Stdout), "\n")
+	if s.factory.Storage != "" {
+		rest = regexp.MustCompile(regexp.QuoteMeta(s.factory.Storage)+`[^\s:,]*`).ReplaceAllString(rest, "STORAGE")
+	}
 	if name == hostname {
 		t.Errorf("the hostname is the host's, %s", hostname)
 	}

@@ -23,6 +23,9 @@ type Factory struct {
 	Provides []sallyport.Layer
 	// Interpreters are the programs for python, bash and node, by the executor's own naming. A missing one fails.
 	Interpreters []sallyport.Interpreter
+	// Storage is the folder in which an engine keeps the containers of runs, where the kernel shows a run the names of what is
+	// mounted for it: that, and nothing else of the host, may be read in a run's own mount table. Empty for none.
+	Storage string
 	// Leftovers says what runs left on the host: processes, groups, mounts, files, descriptors. It is called after every
 	// attempt and must return nothing. Nil looks for nothing.
 	Leftovers func(tb testing.TB) []string

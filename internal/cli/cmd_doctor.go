@@ -12,6 +12,7 @@ import (
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/client"
 	"github.com/sallyport-dev/sallyport/executor/bubblewrap"
+	"github.com/sallyport-dev/sallyport/executor/container"
 	"github.com/sallyport-dev/sallyport/executor/remote"
 	"github.com/sallyport-dev/sallyport/internal/config"
 )
@@ -133,10 +134,14 @@ func (*doctorCommand) askServer(ctx context.Context, a *app) (diagnosis, error) 
 
 func checkInterpreters(settings config.Settings) bubblewrap.Check {
 	check := bubblewrap.Check{Name: "interpreters", Result: bubblewrap.CheckPass}
-	elsewhere := settings.Executor == remote.Kind // then the programs are on the runners
-	found := bubblewrap.FindInterpreters()
-	if elsewhere {
+	found, elsewhere := bubblewrap.FindInterpreters(), true // then the programs are in images, or on the runners
+	switch settings.Executor {
+	case container.Kind:
+		found = container.Interpreters()
+	case remote.Kind:
 		found = remote.Interpreters()
+	default:
+		elsewhere = false
 	}
 	allowed := settings.AllowList(found)
 	var extensions []string

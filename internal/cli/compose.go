@@ -13,6 +13,7 @@ import (
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/executor/all"
 	"github.com/sallyport-dev/sallyport/executor/bubblewrap"
+	"github.com/sallyport-dev/sallyport/executor/container"
 	"github.com/sallyport-dev/sallyport/executor/remote"
 	"github.com/sallyport-dev/sallyport/executor/unsafelocal"
 	"github.com/sallyport-dev/sallyport/internal/config"
@@ -95,9 +96,20 @@ func bubblewrapConfig(settings config.Settings, logger *slog.Logger) bubblewrap.
 func executorConfig(settings config.Settings, logger *slog.Logger) (all.Config, error) {
 	runners, err := remoteConfig(settings, logger)
 	return all.Config{
-		Bubblewrap: bubblewrapConfig(settings, logger), Remote: runners,
+		Bubblewrap: bubblewrapConfig(settings, logger), Container: containerConfig(settings, logger), Remote: runners,
 		UnsafeLocal: unsafelocal.Config{AcceptNoIsolation: settings.Accepts(config.RiskUnsafeLocal)},
 	}, err
+}
+
+// containerConfig names this server to the engine by its machine and data folder, which stay the same when it starts again.
+func containerConfig(settings config.Settings, logger *slog.Logger) container.Config {
+	from := settings.Container
+	host, _ := os.Hostname() // without one, two machines with one engine and one data folder's name could not be told apart
+	owner := sallyport.DigestOf([]byte(host + "\x00" + settings.DataDir)).Hex()[:16]
+	return container.Config{
+		Socket: from.Socket, Images: from.Images, RequireDigest: from.RequireDigest != nil && *from.RequireDigest,
+		Owner: owner, Profile: string(settings.SandboxProfile), Logger: logger,
+	}
 }
 
 // remoteConfig reads the files that the settings of the executor remote name.
@@ -184,9 +196,12 @@ func readBounded(setting, path string) ([]byte, error) {
 func hostInterpreters() []sallyport.Interpreter { return bubblewrap.FindInterpreters() }
 
 // interpretersFor are the rows that the word auto stands for: this host's programs, or, where scripts run elsewhere, the
-// names that every runner of ours knows them by.
+// names that images and every runner of ours know them by.
 func interpretersFor(executor sallyport.Executor) []sallyport.Interpreter {
-	if executor.Kind() == remote.Kind {
+	switch executor.Kind() {
+	case container.Kind:
+		return container.Interpreters()
+	case remote.Kind:
 		return remote.Interpreters()
 	}
 	return hostInterpreters()

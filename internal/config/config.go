@@ -76,6 +76,8 @@ type Settings struct {
 	Bubblewrap string
 	// SandboxProfile names the list of system calls that scripts are denied; empty means the default one.
 	SandboxProfile SandboxProfile
+	// Container is for the executor container.
+	Container ContainerSettings
 	// Remote is for the executor remote, Runner for this machine as a runner.
 	Remote RemoteSettings
 	Runner RunnerSettings

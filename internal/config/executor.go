@@ -12,9 +12,20 @@ import (
 
 // The kinds of executor that settings mean something for.
 const (
+	executorContainer   = "container"
 	executorRemote      = "remote"
 	executorUnsafeLocal = "unsafelocal"
 )
+
+// ContainerSettings say which engine starts containers, and of which images.
+type ContainerSettings struct {
+	// Socket is an absolute path.
+	Socket string
+	// Images names the image of a runtime: python, bash, node or a runtime's own name.
+	Images map[string]string
+	// RequireDigest refuses images that are not named by digest or id; nil means no.
+	RequireDigest *bool
+}
 
 // RemoteSettings say which runners serve and how they are spoken to.
 type RemoteSettings struct {
@@ -51,6 +62,9 @@ func (s Settings) executorFaults(fault func(string)) {
 	}
 	if !remote && len(s.Remote.Runners) > 0 {
 		fault("remote.runners: is set and the executor is not remote; set executor: remote, or take the runners out")
+	}
+	if s.Executor == executorContainer && s.Container.Socket == "" {
+		fault("executor: container needs an engine; set container.socket to its socket, such as /run/podman/podman.sock")
 	}
 	if s.Executor == executorUnsafeLocal && !s.Accepts(RiskUnsafeLocal) {
 		fault("executor: unsafelocal runs scripts without any isolation, as the user who started the server; " +
@@ -90,6 +104,20 @@ func provides(r *RemoteSettings, values []string) error {
 		}
 	}
 	r.Layers, r.Features = layers, features
+	return nil
+}
+
+// images accepts a map of runtimes to references of images; what a reference may be is the executor's to say.
+func images(target *map[string]string, values map[string]string) error {
+	for name, ref := range values {
+		if !runtimeWord(name) {
+			return errors.New("want a runtime's name such as python, got " + quote(name))
+		}
+		if ref == "" || strings.ContainsAny(ref, " \t\n") {
+			return fmt.Errorf("%s: want an image such as python@sha256:..., got %s", name, quote(ref))
+		}
+	}
+	*target = values
 	return nil
 }
 

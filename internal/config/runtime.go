@@ -180,11 +180,16 @@ func (s Settings) runtimeFaults(fault func(string)) {
 		if value == auto || filepath.IsAbs(value) {
 			continue
 		}
-		if _, known := s.Runtimes[value]; !known {
+		if _, known := s.Runtimes[value]; !known && !s.hasImage(value) {
 			fault("interpreters: " + extension + ": want an absolute path, got " + quote(value) +
-				"; the name of a runtime must be described in runtimes, or belong to a runner with the executor remote")
+				"; the name of a runtime must be described in runtimes, have an image with the executor container, or belong to a runner with the executor remote")
 		}
 	}
+}
+
+// hasImage reports whether the executor container starts an image for a runtime of this name.
+func (s Settings) hasImage(runtime string) bool {
+	return s.Executor == executorContainer && s.Container.Images[runtime] != ""
 }
 
 // serves lists the extensions of the scripts that may run in a runtime: those that say so, else those of its program's name, and

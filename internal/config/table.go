@@ -113,7 +113,7 @@ func table() []setting {
 		},
 		{
 			key: "executor", form: "kind", zero: "bubblewrap",
-			doc: "What carries out scripts: bubblewrap on this host, remote on runners, or, for development alone, unsafelocal " +
+			doc: "What carries out scripts: bubblewrap on this host, container in an engine's containers, remote on runners, or, for development alone, unsafelocal " +
 				"without isolation. See `sallyport executors`.",
 			text: func(s *Settings, v string) error { return word(&s.Executor, v) },
 		},
@@ -122,6 +122,28 @@ func table() []setting {
 			doc: "Stops the start when any other executor would serve, so that a forgotten setting does not quietly run " +
 				"scripts on this host.",
 			text: func(s *Settings, v string) error { return word(&s.RequiredExecutor, v) },
+		},
+		{
+			key: "container.socket", form: "file", zero: "none",
+			doc: "The UNIX socket of the engine, for the executor container: /run/podman/podman.sock, /var/run/docker.sock. Whoever can " +
+				"open the socket of an engine that runs as root is root there.",
+			text: func(s *Settings, v string) error {
+				return folder(&s.Container.Socket, strings.TrimPrefix(v, "unix://"))
+			},
+		},
+		{
+			key: "container.images", form: "map of runtime to image", zero: "none",
+			doc: "The image for each runtime, for the executor container: `{python: docker.io/library/python@sha256:..., bash: ..., node: " +
+				"...}`. It must be on the engine already; nothing is ever pulled.",
+			text: func(_ *Settings, v string) error {
+				return errors.New("want a map of runtime to image, got " + quote(v))
+			},
+			pairs: func(s *Settings, v map[string]string) error { return images(&s.Container.Images, v) },
+		},
+		{
+			key: "container.require_digest", form: "true or false", zero: "false",
+			doc:  "Whether an image must be named by its digest (name@sha256:...) or id, so that nobody can put another behind its name.",
+			text: func(s *Settings, v string) error { return boolean(&s.Container.RequireDigest, v) },
 		},
 		{
 			key: "remote.runners", form: "list of URLs", zero: "none",
