@@ -147,13 +147,16 @@ func (c *importCommand) print(p *page, report registry.ImportReport) {
 		c.printSkill(p, skill)
 	}
 	if n := len(report.Ignored); n > 0 {
-		p.line("%s", p.dim(plural(n, "file belongs", "files belong")+" to no skill and was left out"))
+		p.line("%s", p.dim(plural(n, "file belongs", "files belong")+" to no skill"))
 		c.printFiles(p, report.Ignored)
 	}
 	t := report.Totals
 	summary := fmt.Sprintf("%s: %d imported, %d unchanged, %d refused; %s kept, %d ignored, %d refused",
 		plural(t.Skills, "skill", "skills"), t.Imported, t.Unchanged, t.Refused,
 		plural(t.FilesKept, "file", "files"), t.FilesIgnored, t.FilesRefused)
+	if t.Ignored > 0 {
+		summary += fmt.Sprintf("; %s the same as another", plural(t.Ignored, "skill is", "skills are"))
+	}
 	if c.DryRun {
 		summary += " (nothing was changed)"
 	}
