@@ -68,7 +68,7 @@ func plainBase(name string) string {
 }
 
 // inSkills reports which paths lie in a skill. The others are sent without their content: the report names them, and nobody reads them.
-func (t *PathsTree) inSkills() func(path string) bool {
+func (t *PathsTree) inSkills() func(name string) bool {
 	skills, err := discover(t.entries, &ImportReport{}, nil)
 	if err != nil {
 		return func(string) bool { return true } // whoever reads the stream refuses it
@@ -79,10 +79,10 @@ func (t *PathsTree) inSkills() func(path string) bool {
 			inside[entry.Path] = true
 		}
 	}
-	return func(path string) bool { return inside[entryName(path)] }
+	return func(name string) bool { return inside[entryName(name)] }
 }
 
-func writeEntry(ctx context.Context, archive *tar.Writer, s source, entry TreeEntry, wanted func(path string) bool) error {
+func writeEntry(ctx context.Context, archive *tar.Writer, s source, entry TreeEntry, wanted func(name string) bool) error {
 	name, fault := entry.Path, entry.Fault
 	if strings.Contains(name, "\x00") {
 		name, fault = printable(name), "the name has a NUL character"

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -51,8 +52,10 @@ func approval(t *testing.T) approved {
 func (a approved) save(t *testing.T, script string, publish bool) sallyport.Revision {
 	t.Helper()
 	saved, err := a.Registry().Save(t.Context(), server.Operator(), registry.SaveRequest{Publish: publish, Files: []registry.File{
-		{Path: "SKILL.md", Content: []byte("---\nname: same\ndescription: d\n---\n")}, {Path: "scripts/run.sh", Content: []byte(script)},
-		{Path: "assets/all.bin", Content: everyByte}, {Path: "references/run.sh.txt", Content: []byte("not a script")},
+		{Path: "SKILL.md", Content: []byte("---\nname: same\ndescription: d\n---\n")},
+		{Path: "scripts/run.sh", Content: []byte(script)},
+		{Path: "assets/all.bin", Content: everyByte},
+		{Path: "references/run.sh.txt", Content: []byte("not a script")},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -64,9 +67,7 @@ func (a approved) save(t *testing.T, script string, publish bool) sallyport.Revi
 func (a approved) run(t *testing.T, more map[string]any) string {
 	t.Helper()
 	arguments := map[string]any{"slug": "same", "script_path": "scripts/run.sh"}
-	for name, value := range more {
-		arguments[name] = value
-	}
+	maps.Copy(arguments, more)
 	var called struct {
 		StructuredContent struct{ Error *struct{ Code string } }
 	}

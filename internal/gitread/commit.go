@@ -74,11 +74,9 @@ func peel(ctx context.Context, objects Objects, hash Hash) (commit, tree Hash, e
 			return Hash{}, Hash{}, err
 		}
 		want := "tree "
-		switch kind {
-		case plumbing.TagObject:
+		if kind == plumbing.TagObject {
 			want = "object "
-		case plumbing.CommitObject:
-		default:
+		} else if kind != plumbing.CommitObject {
 			return Hash{}, Hash{}, invalid("the ref names no commit")
 		}
 		line, _, _ := bytes.Cut(content, []byte("\n"))

@@ -131,12 +131,14 @@ func (p *Pack) object(scanner *packfile.Scanner, header *packfile.ObjectHeader) 
 			return tooLarge("a directory or a commit of the git repository has more than %d bytes", maxTreeBytes)
 		}
 	case plumbing.BlobObject, plumbing.OFSDeltaObject, plumbing.REFDeltaObject:
+	case plumbing.InvalidObject, plumbing.AnyObject:
+		return fmt.Errorf("an object of type %d", header.Type)
 	default:
 		return fmt.Errorf("an object of type %d", header.Type)
 	}
 	sum := plumbing.NewHasher(header.Type, header.Length)
 	large := header.Length > p.limits.ObjectBytes
-	var to io.Writer = io.Discard
+	to := io.Discard
 	if !large {
 		to = io.NewOffsetWriter(p.spool, p.end)
 	}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"compress/zlib"
 	"context"
-	"crypto/sha1" //nolint:gosec // git's
+	"crypto/sha1"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -59,7 +59,7 @@ func (p *packer) raw(kind int, size uint64, base, packed []byte) int {
 }
 
 func hashOf(kind string, content []byte) [20]byte {
-	return sha1.Sum(append(fmt.Appendf(nil, "%s %d\x00", kind, len(content)), content...)) //nolint:gosec // git's
+	return sha1.Sum(append(fmt.Appendf(nil, "%s %d\x00", kind, len(content)), content...))
 }
 
 func (p *packer) object(kind int, content []byte) [20]byte {
@@ -110,7 +110,7 @@ func (p *packer) bytes() []byte {
 	out := append([]byte("PACK"), 0, 0, 0, 2)
 	out = binary.BigEndian.AppendUint32(out, p.count)
 	out = append(out, p.body.Bytes()...)
-	sum := sha1.Sum(out) //nolint:gosec // git's
+	sum := sha1.Sum(out)
 	return append(out, sum[:]...)
 }
 
