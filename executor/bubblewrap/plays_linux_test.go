@@ -28,6 +28,7 @@ func plays() map[string]func() int {
 		"paused":          playPaused,
 		"few_descriptors": playFewDescriptors,
 		"hardened":        playHardened,
+		"hung":            playHung,
 	}
 }
 
