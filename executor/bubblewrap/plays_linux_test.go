@@ -29,6 +29,7 @@ func plays() map[string]func() int {
 		"few_descriptors": playFewDescriptors,
 		"hardened":        playHardened,
 		"hung":            playHung,
+		"init":            playInit,
 	}
 }
 
