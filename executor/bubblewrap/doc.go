@@ -10,7 +10,7 @@
 // long-lived thread that is already inside those groups, so everything after it is born limited. Bubblewrap builds
 // namespaces and mounts, then becomes our own PID 1 (helper/), which reads one configuration, copies the revision to a
 // private writable folder, starts the interpreter without privileges, under Landlock and a seccomp filter, on as many
-// processors as its quota, and reports the raw wait status. When the leader ended, or the supervisor says so, PID 1 kills
+// processors as its quota, and reports the raw wait status. When the leader ended, or the supervisor says so (at the deadline, or when the group's counter has reached the CPU budget), PID 1 kills
 // all others, streams what the script left in SKILL_OUTPUT and SKILL_ARTIFACTS, and ends. Then the group is killed, its
 // counters are read and it is removed.
 //
