@@ -81,8 +81,8 @@ func (g *group) limit(limits sallyport.Limits) error {
 		return writeControl(filepath.Join(dir, file), value)
 	}
 	// Some files exist only where the kernel was built with the feature: then there is nothing to limit.
-	setIfThere := func(c controller, file, value string) error {
-		if err := set(c, file, value); !errors.Is(err, fs.ErrNotExist) {
+	setIfThere := func(file, value string) error {
+		if err := set(controlMemory, file, value); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
@@ -93,15 +93,15 @@ func (g *group) limit(limits sallyport.Limits) error {
 	if g.v2[controlMemory] {
 		errs = append(errs,
 			set(controlMemory, "memory.max", memory),
-			setIfThere(controlMemory, "memory.swap.max", "0"),
-			setIfThere(controlMemory, "memory.oom.group", "0"))
+			setIfThere("memory.swap.max", "0"),
+			setIfThere("memory.oom.group", "0"))
 	} else {
 		errs = append(errs,
 			set(controlMemory, "memory.limit_in_bytes", memory),
-			setIfThere(controlMemory, "memory.memsw.limit_in_bytes", memory),
+			setIfThere("memory.memsw.limit_in_bytes", memory),
 			// What waits in sockets of the loopback is counted by itself in v1, and not at all until there is a limit: a script
 			// could fill what the whole host has for TCP. v2 counts it as memory.
-			setIfThere(controlMemory, "memory.kmem.tcp.limit_in_bytes", strconv.FormatInt(limits.MemoryBytes/4, 10)))
+			setIfThere("memory.kmem.tcp.limit_in_bytes", strconv.FormatInt(limits.MemoryBytes/4, 10)))
 	}
 	if g.v2[controlCPU] {
 		errs = append(errs, set(controlCPU, "cpu.max", quota+" "+strconv.Itoa(cpuPeriodUS)))
