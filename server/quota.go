@@ -30,6 +30,8 @@ type Quota struct {
 type Quotas struct {
 	// Tenant holds for each tenant, Principal for each principal of one.
 	Tenant, Principal Quota
+	// Address holds for each remote address whose caller has not proved who it is.
+	Address AddressQuota
 	// Failures is how many runs of the same script, with the same content and by the same principal, may fail one after the other
 	// before the next is refused; zero is no bound. FailureWindow after the last of them they are forgotten; zero means ten
 	// minutes.

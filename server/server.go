@@ -197,18 +197,21 @@ func (s *Server) surfaces() error {
 	operator := Operator()
 	local := who
 	local.Fixed = &operator
-	s.local = s.handler(admission{who: auth.New(local), access: s.access, local: true}, s.Backup)
+	s.local = s.handler(admission{who: auth.New(local), access: s.access, local: true}, nil, s.Backup)
 	if s.cfg.LoopbackPrincipal {
 		p := Loopback()
 		who.Loopback = &p
 	}
-	s.network = s.handler(newLimiter(admission{who: auth.New(who), access: s.access}, s.cfg.Quotas, s.access.Policy), nil)
+	unproven := newStrangers(admission{who: auth.New(who), access: s.access}, s.cfg.Quotas.Address)
+	s.network = newArrivals(s.maxBody()).bound(s.handler(newLimiter(unproven, s.cfg.Quotas, s.access.Policy), unproven.Public, nil))
 	return nil
 }
 
-func (s *Server) handler(authenticator httpapi.Authenticator, backup httpapi.Backup) http.Handler {
-	return newBodies(cmp.Or(s.cfg.MaxBodyBytes, sallyport.DefaultBodyBytes)).bound(httpapi.New(httpapi.Config{
-		Auth: authenticator, Skills: s.registry, Catalogue: s.registry, Access: s.access, Directory: s.access, Reviews: s.access, GrantNotice: s.cfg.GrantNotice, Audit: s.audit, Secrets: s.secrets, Runs: s.runs, Records: s.records, Backup: backup, Ready: s.ready, Context: telemetry.Request,
+func (s *Server) maxBody() int64 { return cmp.Or(s.cfg.MaxBodyBytes, sallyport.DefaultBodyBytes) }
+
+func (s *Server) handler(authenticator httpapi.Authenticator, public func(*http.Request) error, backup httpapi.Backup) http.Handler {
+	return newBodies(s.maxBody()).bound(httpapi.New(httpapi.Config{
+		Auth: authenticator, Public: public, Skills: s.registry, Catalogue: s.registry, Access: s.access, Directory: s.access, Reviews: s.access, GrantNotice: s.cfg.GrantNotice, Audit: s.audit, Secrets: s.secrets, Runs: s.runs, Records: s.records, Backup: backup, Ready: s.ready, Context: telemetry.Request,
 		Resource: s.cfg.resource(), Metrics: s.telemetry.Handler(), MCP: s.mcp.Handler(authenticator.Principal), MaxBodyBytes: s.cfg.MaxBodyBytes,
 		MaxImportBytes: s.cfg.MaxImportBytes, SpoolDir: filepath.Join(s.cfg.DataDir, spoolFolder),
 		Logger: s.cfg.Logger, Now: s.cfg.Now, Version: s.cfg.Version,

@@ -15,6 +15,10 @@ type Rate struct {
 	Per    time.Duration
 }
 
+// sweepEvery is how often a full Set looks for names to forget: whoever sends new names must not make it look at all of them
+// each time.
+const sweepEvery = time.Second
+
 // maxNames bounds the names of one Set that have used something lately.
 const maxNames = 100_000
 
@@ -23,6 +27,7 @@ type Set struct {
 	rate    Rate
 	max     int
 	buckets map[string]bucket
+	swept   time.Time // when names were last forgotten because it was tight
 }
 
 type bucket struct {
@@ -77,12 +82,22 @@ func (s *Set) room(now time.Time) bool {
 	if len(s.buckets) < s.max {
 		return true
 	}
+	if since := now.Sub(s.swept); since >= 0 && since < sweepEvery {
+		return false
+	}
+	s.swept = now
 	for name := range s.buckets {
 		if s.left(name, now) >= s.rate.Amount {
 			delete(s.buckets, name)
 		}
 	}
 	return len(s.buckets) < s.max
+}
+
+// Has reports whether name has used something lately.
+func (s *Set) Has(name string) bool {
+	_, known := s.buckets[name]
+	return known
 }
 
 // Len is how many names are kept.

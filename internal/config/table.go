@@ -375,6 +375,17 @@ func table() []setting {
 			text: func(s *Settings, v string) error { return count(&s.Quotas.Principal.ConcurrentRuns, v) },
 		},
 		{
+			key: "quotas.address.failures_per_minute", form: "count, or none", zero: "30",
+			doc: "Requests of one remote address (of IPv6, of one /64) in a minute that showed no valid credential. What is over it is refused with " +
+				"RATE_LIMITED before anything is looked up; a credential that was good a moment ago is still let in.",
+			text: func(s *Settings, v string) error { return countOrNone(&s.Quotas.Address.FailuresPerMinute, v) },
+		},
+		{
+			key: "quotas.address.public_per_second", form: "count, or none", zero: "50",
+			doc:  "Requests of one remote address in a second for what is served to anybody, such as /healthz, and for what there is not.",
+			text: func(s *Settings, v string) error { return countOrNone(&s.Quotas.Address.PublicPerSecond, v) },
+		},
+		{
 			key: "quotas.failures", form: "count, or none", zero: "20 in the profile production, none in dev",
 			doc: "How often the same script with the same content may fail in a row for one principal before its next run is refused: " +
 				"an agent that calls a broken script again and again is told to mend it.",

@@ -37,6 +37,10 @@ type Config struct {
 	// folder's own operator has one; nil refuses.
 	Backup Backup
 
+	// Public lets a request through for a route that is served to anybody, or for none at all; RATE_LIMITED when it does not. Nil lets
+	// every one through.
+	Public func(r *http.Request) error
+
 	// Ready says why the server cannot serve now; nil means that it always can.
 	Ready func(ctx context.Context) error
 	// Metrics is mounted at /metrics, for authenticated callers; nil mounts nothing.

@@ -74,6 +74,10 @@ func plainURL(r *http.Request) bool {
 
 // noRoute answers what no pattern matches. The mux's own answer is asked for one thing, the methods it would allow.
 func (a *api) noRoute(rec *recorder, r *http.Request, unmatched http.Handler) {
+	if err := a.public(r); err != nil {
+		a.refuse(rec, "error", err)
+		return
+	}
 	probe := &headerOnly{header: http.Header{}}
 	unmatched.ServeHTTP(probe, r)
 	allow := probe.header.Get("Allow")
@@ -121,7 +125,11 @@ func (a *api) endpoint(to route) http.Handler {
 }
 
 func (a *api) call(rec *recorder, r *http.Request, to route) (answer, error) {
-	if !to.public {
+	if to.public {
+		if err := a.public(r); err != nil {
+			return answer{}, err
+		}
+	} else {
 		p, err := a.cfg.Auth.Principal(r)
 		if err != nil {
 			return answer{}, err
@@ -133,6 +141,14 @@ func (a *api) call(rec *recorder, r *http.Request, to route) (answer, error) {
 		return answer{}, err
 	}
 	return to.handle(&call{api: a, w: rec, r: r, id: rec.requestID, query: parsed}, rec.principal)
+}
+
+// public asks whether a caller who has not said who it is may be served.
+func (a *api) public(r *http.Request) error {
+	if a.cfg.Public == nil {
+		return nil
+	}
+	return a.cfg.Public(r)
 }
 
 func (a *api) answer(rec *recorder, kind string, got answer) {
