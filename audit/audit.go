@@ -30,6 +30,8 @@ type Config struct {
 	Calls CallStore
 	// Key signs checkpoints; nil makes none.
 	Key ed25519.PrivateKey
+	// PublicKey verifies checkpoints where Key is nil, such as those in a backup; nil then trusts none.
+	PublicKey ed25519.PublicKey
 	// CheckpointLog receives every checkpoint as one JSON line outside the database; nil means none.
 	CheckpointLog io.Writer
 	// Failed is told of entries that Append could not write; nil tells nobody.

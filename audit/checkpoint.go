@@ -219,7 +219,7 @@ func (s *Service) writeLog(checkpoint Checkpoint) error {
 // publicKey is the half of Config.Key that verifies; nil without a key.
 func (s *Service) publicKey() ed25519.PublicKey {
 	if s.cfg.Key == nil {
-		return nil
+		return s.cfg.PublicKey
 	}
 	public, _ := s.cfg.Key.Public().(ed25519.PublicKey)
 	return public

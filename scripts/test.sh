@@ -34,6 +34,16 @@ if [ "$go_skipped" -gt 0 ]; then
 fi
 total "Go tests" "$status" "$go_passed" "$go_failed"
 
+echo "== alert rules and dashboard"
+# A module of its own: Prometheus's parser is nothing that the product links.
+(cd deploy/observability && go test -count=1 -json ./...) >"$out/observability.json" 2>"$out/observability.txt"
+status=$?
+counts=$(jq -rn 'reduce (inputs | select(.Test != null and (.Action == "pass" or .Action == "fail"))) as $e
+	({pass: 0, fail: 0}; .[$e.Action] += 1) | "\(.pass) \(.fail)"' "$out/observability.json" 2>/dev/null || echo "0 0")
+read -r rules_passed rules_failed <<<"$counts"
+if [ "$status" -ne 0 ] || [ "$rules_passed" -eq 0 ]; then cat "$out/observability.txt" "$out/observability.json"; status=1; fi
+total "alert rules and dashboard" "$status" "$rules_passed" "$rules_failed"
+
 echo "== conformance and clients"
 internal/conformance/run.sh 2>&1 | tee "$out/conformance.txt"
 status=${PIPESTATUS[0]}

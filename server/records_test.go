@@ -341,3 +341,33 @@ func TestBackupIsAuditedFirst(t *testing.T) {
 type failing struct{}
 
 func (failing) Write([]byte) (int, error) { return 0, os.ErrClosed }
+
+// A backup of a trail whose old entries were removed by the rules is whole; one of a trail that lost others is not.
+func TestBackupOfAPrunedTrail(t *testing.T) {
+	t.Parallel()
+	s, _, now := recordServer(t, nil)
+	ranOnce(t, s)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := s.Run(ctx); err != nil { // the checkpoints at the end
+		t.Fatal(err)
+	}
+	now.pass(48 * time.Hour)
+	ranOnce(t, s)
+	done, err := s.Audit().Prune(t.Context(), now.Now().Add(-24*time.Hour))
+	if err != nil || len(done) != 1 || done[0].Removed == 0 {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	var archive bytes.Buffer
+	write, err := s.Backup(t.Context(), false)
+	if err == nil {
+		err = write(t.Context(), &archive)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := server.VerifyBackup(t.Context(), &archive, t.TempDir(), "")
+	if err != nil || len(report.Trails) != 1 || report.Trails[0].Result != audit.ResultValid {
+		t.Errorf("%+v, %v", report, err)
+	}
+}

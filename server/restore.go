@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -177,12 +178,16 @@ func verifyTrails(ctx context.Context, db *store.Store, root *os.Root, publicKey
 	if err := errors.Join(err, log.Close()); err != nil {
 		return nil, err
 	}
+	key, err := base64.StdEncoding.DecodeString(publicKey)
+	if err != nil {
+		return nil, tampered("its manifest names no key")
+	}
 	outside = slices.DeleteFunc(outside, func(c audit.Checkpoint) bool { return c.PublicKey != publicKey })
 	tenants, err := db.Tenants(ctx)
 	if err != nil {
 		return nil, err
 	}
-	trail, trails := audit.New(audit.Config{Store: db}), []BackupTrail{}
+	trail, trails := audit.New(audit.Config{Store: db, PublicKey: key}), []BackupTrail{}
 	for _, tenant := range tenants {
 		reader := sallyport.Principal{ID: "backup", TenantID: tenant, Scopes: []sallyport.Scope{sallyport.ScopeAuditRead}}
 		verdict, err := trail.Verify(ctx, reader, outside)

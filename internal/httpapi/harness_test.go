@@ -3,9 +3,12 @@ package httpapi_test
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -181,11 +184,52 @@ func conforms(t *testing.T, r *http.Request, sent []byte, got answered) {
 		got.header = got.header.Clone()
 		got.header.Set("Content-Type", "application/json")
 	}
+	cover(r, got.status)
 	response := &http.Response{StatusCode: got.status, Header: got.header, Body: io.NopCloser(bytes.NewReader(got.body)), Request: again}
 	if ok, errs := v.ValidateHttpResponse(again, response); !ok {
 		report(t, "answer", r, errs)
 		t.Logf("%d %s", got.status, got.body)
 	}
+}
+
+// covered is what the tests of this package held against the document: by method and pattern, answers that succeeded and refusals.
+var covered = struct {
+	sync.Mutex
+
+	succeeded, refused map[string]bool
+}{succeeded: map[string]bool{}, refused: map[string]bool{}}
+
+func cover(r *http.Request, status int) {
+	route := httpapi.RouteOf(r)
+	covered.Lock()
+	defer covered.Unlock()
+	if status < http.StatusBadRequest {
+		covered.succeeded[route] = true
+	} else {
+		covered.refused[route] = true
+	}
+}
+
+// TestMain fails a whole run in which some route's success or refusal was never held against the document.
+func TestMain(m *testing.M) {
+	status := m.Run()
+	whole := true
+	for _, name := range []string{"test.run", "test.skip", "test.list", "test.fuzz", "test.bench"} {
+		whole = whole && flag.Lookup(name).Value.String() == ""
+	}
+	if whole && status == 0 && !testing.Short() {
+		for _, route := range httpapi.Routes() {
+			// The document itself, and a probe that cannot fail, have nothing to hold.
+			if strings.HasSuffix(route, "openapi.json") || strings.HasSuffix(route, "/healthz") {
+				continue
+			}
+			if !covered.succeeded[route] || !covered.refused[route] {
+				fmt.Printf("%s: held against openapi.json were a success: %v, a refusal: %v\n", route, covered.succeeded[route], covered.refused[route])
+				status = 1
+			}
+		}
+	}
+	os.Exit(status)
 }
 
 // oneSegment joins the slashes of a trailing path, which OpenAPI has no words for.
