@@ -72,6 +72,7 @@ func (s *Service) assemble(files map[string]stagedFile, directory string) (manif
 		return m, err
 	}
 	m.digest = digest
+	m.problems = append(m.problems, unreadableNeeds(m.components)...)
 	if found := withoutRuntime(m.components); found != nil {
 		m.problems = append(m.problems, *found)
 	}

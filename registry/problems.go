@@ -60,6 +60,7 @@ const (
 	ProblemSettings       = "SETTINGS_INVALID"
 	ProblemSettingsPath   = "SETTINGS_UNKNOWN_PATH"
 	ProblemSettingsSchema = "SETTINGS_SCHEMA"
+	ProblemScriptNeeds    = "SCRIPT_NEEDS"
 
 	ProblemUnsafePath     = "UNSAFE_PATH"
 	ProblemSkillTooLarge  = "SKILL_TOO_LARGE"
@@ -135,6 +136,8 @@ var problemCatalogue = []ProblemInfo{
 	{ProblemSettings, SeverityError, "sallyport.yaml has the keys scripts and kinds, as documented"},
 	{ProblemSettingsPath, SeverityError, "sallyport.yaml names files that the skill has"},
 	{ProblemSettingsSchema, SeverityError, "a schema is JSON Schema 2020-12 without remote references"},
+
+	{ProblemScriptNeeds, SeverityNote, "a script says what it needs as PEP 723 or package.json have it"},
 
 	{ProblemUnsafePath, SeverityError, "paths are plain and differ by more than case"},
 	{ProblemSkillTooLarge, SeverityError, "a skill has a bounded number of files and bytes"},

@@ -25,10 +25,14 @@ type ValidatedSkill struct {
 	Problems  []Problem      `json:"problems"`
 	// Findings of the static rules, when they were asked for and the skill is usable.
 	Findings *Findings `json:"findings,omitempty"`
+	// Needs are the packages that scripts say they need, where the options said against which runtimes.
+	Needs []ScriptNeeds `json:"needs,omitempty"`
 }
 
 // ValidateOptions say what Validate looks at beside the rules of the format.
 type ValidateOptions struct {
+	// Runtimes holds what scripts need against what would serve them; nil holds nothing.
+	Runtimes Runtimes
 	// Findings applies the static rules of [Scan] to every usable skill.
 	Findings bool
 	// Exclude are path patterns whose findings are set aside and counted; see [FindingsRequest].
@@ -90,6 +94,9 @@ func Validate(ctx context.Context, tree Tree, opts ValidateOptions) (ValidationR
 			scanned := Scan(content.components).without(opts.Exclude)
 			scanned.Digest, scanned.Slug = imported.Digest, imported.Slug
 			skill.Findings = &scanned
+		}
+		if opts.Runtimes != nil && skill.Usable {
+			skill.Needs = needs(ctx, content.components, opts.Runtimes)
 		}
 		report.add(skill)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sallyport-dev/sallyport"
+	"github.com/sallyport-dev/sallyport/internal/requires"
 )
 
 // The results of a Step.
@@ -44,6 +45,7 @@ func (s *Service) Explain(ctx context.Context, p sallyport.Principal, req Reques
 	}
 	if candidate.Interpreter != nil {
 		explanation.Runtime = candidate.Interpreter.Runtime
+		s.explainPackages(ctx, &explanation, candidate)
 	}
 	if candidate.Grant != nil {
 		explanation.GrantID = candidate.Grant.ID
@@ -53,6 +55,28 @@ func (s *Service) Explain(ctx context.Context, p sallyport.Principal, req Reques
 		explanation.Remedy = remedy(explanation.Refusal, candidate)
 	}
 	return explanation, nil
+}
+
+// explainPackages holds what the script says it needs against its runtime. A list that cannot be read is no reason to explain nothing.
+func (s *Service) explainPackages(ctx context.Context, x *Explanation, c *sallyport.Candidate) {
+	needs := requires.Of(c.Script, c.Revision.Components)
+	for _, fault := range needs.Faults {
+		x.Warnings = append(x.Warnings, fault.File+": "+fault.Message)
+	}
+	var packages []sallyport.Package
+	if s.cfg.Packages != nil && len(needs.Requirements) > 0 {
+		var err error
+		if packages, err = s.cfg.Packages(ctx, *c.Interpreter); err != nil {
+			s.cfg.Logger.WarnContext(ctx, "the packages of a runtime cannot be listed", "runtime", c.Interpreter.Runtime, "error", err)
+			packages = nil
+		}
+	}
+	for _, need := range needs.Against(packages, packages != nil) {
+		x.Packages = append(x.Packages, need)
+		if sentence := need.Unmet(c.Interpreter.Runtime); sentence != "" {
+			x.Warnings = append(x.Warnings, sentence)
+		}
+	}
 }
 
 func (x *Explanation) step(name string, err error) {

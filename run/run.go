@@ -59,6 +59,10 @@ type Explanation struct {
 	Refusal        *sallyport.PublicError `json:"refusal,omitempty"`
 	// Remedy says what opens the gate that refuses, naming the command.
 	Remedy string `json:"remedy,omitempty"`
+	// Packages are those that the script says it needs, held against the runtime. They refuse nothing.
+	Packages []sallyport.Need `json:"packages,omitempty"`
+	// Warnings are sentences about what is not met.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Step is one step of an Explanation. Result is passed, refused or not_reached.

@@ -28,6 +28,8 @@ type Config struct {
 	// Confirm wants a person's yes for every run; the confirm gate must know too. ConfirmSelf lets whoever asked say yes, and
 	// ConfirmInClient takes the word of the asking client for what its user said.
 	Confirm, ConfirmSelf, ConfirmInClient bool
+	// Packages lists what scripts can import in a runtime, for Explain; nil for an installation that does not know.
+	Packages func(ctx context.Context, interpreter sallyport.Interpreter) ([]sallyport.Package, error)
 	// Gates in order; package gate lists the standard ones.
 	Gates    []sallyport.Gate
 	Executor sallyport.Executor

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ type Config struct {
 	ScriptsEnabled bool
 	// Interpreters is the allow-list, checked by extension. Empty refuses every run.
 	Interpreters []sallyport.Interpreter
+	// Packages lists what scripts can import in a row of Interpreters, for explain; nil for a deployment that does not know.
+	Packages func(ctx context.Context, interpreter sallyport.Interpreter) ([]sallyport.Package, error)
 	// RequiredLayers are the isolation layers without which nothing runs. Nil means every layer the executor
 	// knows (its Layers and Missing together); an empty list that is not nil demands none (isolation: degrade).
 	RequiredLayers []sallyport.Layer

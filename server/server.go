@@ -152,7 +152,8 @@ func (s *Server) services(ctx context.Context) error {
 		Now:              cfg.Now,
 	})
 	s.runs = run.New(run.Config{
-		Skills: s.registry, Grants: s.store, Ledger: s.store, Policies: s.access, Confirmations: s.store,
+		Packages: cfg.Packages,
+		Skills:   s.registry, Grants: s.store, Ledger: s.store, Policies: s.access, Confirmations: s.store,
 		Confirm: cfg.Confirm, ConfirmSelf: cfg.ConfirmSelf, ConfirmInClient: cfg.ConfirmInClient, Secrets: s.secrets, ShowSecrets: cfg.ShowSecrets, Gates: slices.Concat(standard, cfg.Gates), Executor: cfg.Executor,
 		Limits: cfg.Limits, MaxTimeout: cfg.MaxTimeout, Grace: cfg.Grace, SlotsTotal: cfg.SlotsTotal,
 		SlotsPerTenant: cfg.SlotsPerTenant, QueueLength: cfg.QueueLength, QueueWait: cfg.QueueWait, Quotas: cfg.Quotas.run(),

@@ -47,6 +47,9 @@ func printExplanation(p *page, e run.Explanation) {
 			p.line("%s", p.dim("· "+clean(step.Name)))
 		}
 	}
+	for _, warning := range e.Warnings {
+		p.line("%s %s", p.yellow("!"), clean(warning))
+	}
 	if e.Runnable {
 		p.line("%s", p.green("it would run"))
 		return

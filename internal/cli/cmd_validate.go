@@ -17,6 +17,7 @@ type validateCommand struct {
 	// The fields are apart from those of a report.
 	Findings string   `help:"What to do about findings of the static rules: report them, demand that every skill is clean of all but notes, or leave them off." enum:"report,clean,off" default:"report" placeholder:"report|clean|off"`
 	Exclude  []string `help:"Set aside and count what is found in these paths of a skill: a path, a pattern, or a folder with a slash at its end." placeholder:"PATTERN"`
+	Runtime  string   `help:"Say which packages that scripts need are not in this runtime of the settings (default: in the one that would serve each, where the settings have runtimes)." placeholder:"NAME"`
 	All      bool     `help:"List notes of the static rules too, and every ignored file."`
 }
 
@@ -39,7 +40,11 @@ func (c *validateCommand) run(ctx context.Context, a *app) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, tree.Close()) }()
-	report, err := registry.Validate(ctx, tree, registry.ValidateOptions{Findings: c.Findings != "off", Exclude: c.Exclude})
+	opts := registry.ValidateOptions{Findings: c.Findings != "off", Exclude: c.Exclude}
+	if opts.Runtimes, err = runtimesFor(ctx, a, c.Runtime); err != nil {
+		return err
+	}
+	report, err := registry.Validate(ctx, tree, opts)
 	if err != nil {
 		return err
 	}
@@ -95,6 +100,7 @@ func (c *validateCommand) print(p *page, tree *registry.PathsTree, report regist
 			}
 			p.line("%s: %s: %s %s", p.bold(clean(place)), severityText(p, found.Severity), clean(found.Message), p.dim("["+found.Code+"]"))
 		}
+		printNeeds(p, tree, skill)
 		c.printFindings(p, tree, skill)
 		if skill.Usable && !c.Quiet {
 			files := make([]registry.ImportedFile, len(skill.Files))

@@ -34,6 +34,9 @@ func compose(ctx context.Context, settings config.Settings, logger *slog.Logger)
 		return server.Config{}, nil, errors.Join(err, closeExecutor(executor))
 	}
 	warnOfRuntimes(ctx, logger, executor, cfg.Interpreters)
+	if executor.Kind() == bubblewrap.Kind || executor.Kind() == unsafelocal.Kind {
+		cfg.Packages = runtimes.Packages // of this host; others have their own
+	}
 	return cfg, executor, nil
 }
 
