@@ -3,7 +3,6 @@ package run_test
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -204,11 +203,10 @@ func TestCloseDrains(t *testing.T) {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	var seen atomic.Value
-	seen.Store("")
+	seen := ""
 	req := request()
-	req.Watch = func(e sallyport.Execution) { seen.Store(seen.Load().(string) + string(e.Status) + " ") }
-	if _, err := w.service().Run(t.Context(), w.principal, req); err != nil || seen.Load() != "queued running " {
-		t.Errorf("saw %q, %v", seen.Load(), err)
+	req.Watch = func(e sallyport.Execution) { seen += string(e.Status) + " " }
+	if _, err := w.service().Run(t.Context(), w.principal, req); err != nil || seen != "queued running " {
+		t.Errorf("saw %q, %v", seen, err)
 	}
 }

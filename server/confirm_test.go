@@ -309,7 +309,7 @@ func TestConfirmStateIsBound(t *testing.T) {
 	const elicits = `"elicitation":{}`
 	first := ask(s, agent, "1", elicits, "")
 	state, _ := first["requestState"].(string)
-	if first["resultType"] != "input_required" || state == "" || first["content"] != nil && len(first["content"].([]any)) != 0 { //nolint:forcetypeassert // a test
+	if content, _ := first["content"].([]any); first["resultType"] != "input_required" || state == "" || len(content) != 0 {
 		t.Fatalf("got %v", first)
 	}
 	yes := func(state string) string {

@@ -66,13 +66,14 @@ go build -o "$out/conformance-server" ./internal/conformance/cmd/conformance-ser
 "$out/conformance-server" -tree "$out/tree" >"$out/urls.txt" 2>"$out/server.txt" &
 server=$!
 for _ in $(seq 100); do
-	[ "$(wc -l <"$out/urls.txt")" -ge 2 ] && break
+	[ "$(wc -l <"$out/urls.txt")" -ge 3 ] && break
 	kill -0 "$server" 2>/dev/null || break
 	sleep 0.1
 done
 product=$(sed -n 's/^product //p' "$out/urls.txt")
 fixtures=$(sed -n 's/^fixtures //p' "$out/urls.txt")
-if [ -z "$product" ] || [ -z "$fixtures" ]; then
+asks=$(sed -n 's/^asks //p' "$out/urls.txt")
+if [ -z "$product" ] || [ -z "$fixtures" ] || [ -z "$asks" ]; then
 	cat "$out/server.txt" >&2
 	die "the conformance server did not start"
 fi
@@ -211,6 +212,7 @@ clients http --url "$product"
 party skills-http skills.mjs --url "$product" --skills "$published" --unlisted 1
 if go build -o "$out/sallyport" ./cmd/sallyport; then
 	party login login.mjs --command "$out/sallyport" --data "$out/login"
+	party runs runs.mjs --url "$asks" --command "$out/sallyport" --command-arg=--url --command-arg="${asks%/mcp}" --command-arg=mcp
 	clients bridge --command "$out/sallyport" --command-arg=--url --command-arg="${product%/mcp}" --command-arg=mcp
 	party skills-bridge skills.mjs --command "$out/sallyport" --command-arg=--url --command-arg="${product%/mcp}" --command-arg=mcp \
 		--skills "$published" --unlisted 1

@@ -100,18 +100,19 @@ func (a *API) ask(c *call, refused *sallyport.PublicError) *mcp.CallToolResult {
 	}
 	var args executeArguments
 	_ = strictjson.Decode(c.args, &args) // it was decoded before
-	message := fmt.Sprintf("Run %s of the skill %s?\nrevision %s", shorten(args.ScriptPath, 200), shorten(args.Slug+args.SkillID, 100), revision)
+	var message strings.Builder
+	fmt.Fprintf(&message, "Run %s of the skill %s?\nrevision %s", shorten(args.ScriptPath, 200), shorten(args.Slug+args.SkillID, 100), revision)
 	if len(args.InputArgs) > 0 {
-		message += "\ninput_args: " + shorten(string(a.cfg.Mask(json.RawMessage(args.InputArgs))), 1000)
+		message.WriteString("\ninput_args: " + shorten(string(a.cfg.Mask(json.RawMessage(args.InputArgs))), 1000))
 	}
 	if len(args.Argv) > 0 {
-		message += fmt.Sprintf("\n%d command line arguments: %s", len(args.Argv), shorten(strings.Join(a.cfg.MaskArgv(args.Argv), " "), 500))
+		fmt.Fprintf(&message, "\n%d command line arguments: %s", len(args.Argv), shorten(strings.Join(a.cfg.MaskArgv(args.Argv), " "), 500))
 	}
 	for _, file := range args.Files {
-		message += "\nfile: " + shorten(file.Name, 100)
+		message.WriteString("\nfile: " + shorten(file.Name, 100))
 	}
 	return &mcp.CallToolResult{
-		InputRequests: mcp.InputRequestMap{confirmKey: &mcp.ElicitParams{Mode: "form", Message: shorten(message, 4000), RequestedSchema: json.RawMessage(confirmSchema)}},
+		InputRequests: mcp.InputRequestMap{confirmKey: &mcp.ElicitParams{Mode: "form", Message: shorten(message.String(), 4000), RequestedSchema: json.RawMessage(confirmSchema)}},
 		RequestState:  state,
 	}
 }

@@ -116,13 +116,13 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, who sallyport.Princi
 		// The arguments take a way around the SDK: it would decode them for its header checks, through float64.
 		from.arguments, body = message.Arguments, message.WithoutArguments(body)
 	}
-	r = r.WithContext(r.Context())
+	r = r.Clone(r.Context())
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	if inSession(r, message) {
 		a.serveSession(w, r, from, within)
 		return
 	}
-	protocol.ServeHTTP(w, r.WithContext(withCaller(r.Context(), from)))
+	protocol.ServeHTTP(w, r.WithContext(withCaller(r.Context(), from))) //nolint:contextcheck // it is the request's own
 }
 
 // lacks reports whether the message calls a tool, or a method of the Skills extension, whose scope the caller does not carry.

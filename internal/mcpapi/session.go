@@ -226,12 +226,13 @@ func (c *callers) put(from caller) (token string, forget func()) {
 	}
 }
 
-func (c *callers) take(token string) (caller, bool) {
+// take returns the caller once, and afterwards one who may do nothing.
+func (c *callers) take(token string) caller {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	from, ok := c.pending[token]
+	from := c.pending[token]
 	delete(c.pending, token)
-	return from, ok
+	return from
 }
 
 // calledIn returns ctx with the caller of a message that came within a session.
@@ -244,8 +245,7 @@ func (a *API) calledIn(ctx context.Context, req mcp.Request) context.Context {
 	if token == "" {
 		return ctx
 	}
-	from, _ := a.calls.take(token)
-	return withCaller(ctx, from)
+	return withCaller(ctx, a.calls.take(token))
 }
 
 // EndStreams ends the streams on which sessions wait for what the server may say by itself, which have no end of their own. Call it

@@ -108,7 +108,7 @@ func TestSessionCallsAreTheCallersOwn(t *testing.T) {
 	f := newFixture(t)
 	var scopes atomic.Value
 	f.runs.run = func(_ context.Context, p sallyport.Principal, req run.Request) (sallyport.Execution, error) {
-		scopes.Store(fmt.Sprint(p.Scopes, req.Args))
+		scopes.Store(fmt.Sprint(p.Scopes, string(req.Args)))
 		return finished(), p.Require("test", sallyport.ScopeMemoryWrite)
 	}
 	url := serve(t, f.Handler(people().principal))
@@ -117,7 +117,7 @@ func TestSessionCallsAreTheCallersOwn(t *testing.T) {
 	if got := post(t, url, legacy, "tools/call", execute, callBody(legacy, execute, arguments), header("Authorization", "alice"), header("Mcp-Session-Id", id)); strings.Contains(string(got.body), `"isError":true`) {
 		t.Errorf("alice: %s", got.body)
 	}
-	if got := scopes.Load(); got != fmt.Sprint(alice().Scopes, []byte(`{"n":9007199254740993}`)) {
+	if got := scopes.Load(); got != fmt.Sprint(alice().Scopes, `{"n":9007199254740993}`) {
 		t.Errorf("ran as %v", got)
 	}
 	got := post(t, url, legacy, "tools/call", execute, callBody(legacy, execute, arguments),

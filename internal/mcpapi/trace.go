@@ -77,7 +77,7 @@ func (c *call) progress(ctx context.Context, req *run.Request) (stop func()) {
 	}
 	var ticking sync.WaitGroup
 	ticking.Go(func() {
-		started, last, stage := time.Now(), -1.0, "waiting"
+		started, last, stage := time.Now(), -1.0, "" // nothing is told of a call that is refused: it may be made again with the same token
 		tell := func(message string) {
 			seconds := max(time.Since(started).Seconds(), last+0.001)
 			if last < 0 {
@@ -88,7 +88,6 @@ func (c *call) progress(ctx context.Context, req *run.Request) (stop func()) {
 		}
 		ticker := time.NewTicker(progressInterval)
 		defer ticker.Stop()
-		tell(stage + " for " + what)
 		for {
 			select {
 			case <-ctx.Done():
@@ -96,6 +95,9 @@ func (c *call) progress(ctx context.Context, req *run.Request) (stop func()) {
 			case stage = <-stages:
 				tell(what + " is " + stage)
 			case <-ticker.C:
+				if stage == "" {
+					continue
+				}
 				tell(what + " is " + stage + ", " + time.Since(started).Round(time.Second).String())
 			}
 		}

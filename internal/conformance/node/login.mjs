@@ -6,7 +6,7 @@
 //
 // It starts the provider and the server on loopback, and stops both. Prints a line per check and "N passed, M failed" last; exits 1
 // when a check failed.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -219,7 +219,9 @@ const settings = join(options.data, 'server.yaml');
 const publicURL = `http://127.0.0.1:${port}`;
 writeFileSync(settings, `listen: 127.0.0.1:${port}\nprofile: production\npublic_url: ${publicURL}
 oidc:\n  - {issuer: ${issuer}, name: certified, tenant: acme}\n`);
-const product = spawn(options.command, ['--config', settings, '--data', join(options.data, 'data'), 'serve', '--json'], {
+const data = join(options.data, 'data');
+execFileSync(options.command, ['--data', data, 'tenant', 'create', 'acme', '--json']); // a token opens no tenant that is not there
+const product = spawn(options.command, ['--config', settings, '--data', data, 'serve', '--json'], {
   stdio: ['ignore', 'pipe', 'inherit'],
 });
 try {

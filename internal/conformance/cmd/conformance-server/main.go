@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -62,7 +63,15 @@ func run(ctx context.Context, listen, tree string) (err error) {
 		Extend: conformance.Extend, ExtendOptions: conformance.Options,
 		ExtendTasks: conformance.NewJobs(),
 	})
+	asking, err := newAsking(ctx, filepath.Join(data, "asks"))
+	if asking != nil {
+		defer func() { err = errors.Join(err, asking.Close()) }() //nolint:contextcheck // it outlives the signal that ends ctx
+	}
+	if err != nil {
+		return err
+	}
 	mux := http.NewServeMux()
+	mux.Handle("/asks/", http.StripPrefix("/asks", asking.Handler()))
 	mux.Handle("/", product.Handler())
 	mux.Handle("/fixtures/mcp", fixtures.Handler(func(*http.Request) (sallyport.Principal, error) { return server.Loopback(), nil }))
 
@@ -70,7 +79,7 @@ func run(ctx context.Context, listen, tree string) (err error) {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("product http://%[1]s/mcp\nfixtures http://%[1]s/fixtures/mcp\n", listener.Addr())
+	fmt.Printf("product http://%[1]s/mcp\nfixtures http://%[1]s/fixtures/mcp\nasks http://%[1]s/asks/mcp\n", listener.Addr())
 	return serve(ctx, listener, mux)
 }
 
