@@ -389,7 +389,7 @@ func TestPolicyNarrows(t *testing.T) {
 	refusedWith(t, err, sallyport.CodePolicyConflict)
 	for name, bad := range map[string]sallyport.Policy{
 		"unknown layer": {RequiredLayers: []sallyport.Layer{"moat"}}, "dot": {Interpreters: []string{".py"}}, "case": {Interpreters: []string{"PY"}},
-		"negative limit": {Limits: sallyport.Limits{Processes: -1}}, "tiny memory": {Limits: sallyport.Limits{MemoryBytes: 1}},
+		"negative limit": {Limits: sallyport.Limits{Processes: -1}}, "tiny CPU budget": {Limits: sallyport.Limits{CPUTime: sallyport.MinCPUTime - 1}}, "tiny memory": {Limits: sallyport.Limits{MemoryBytes: 1}},
 		"negative quota": {PrincipalQuota: sallyport.Quota{RunsPerDay: -1}}, "no runtime": {Runtimes: map[string]string{"py": ""}},
 	} {
 		if _, err := w.SetPolicy(ctx, w.boss(), 1, bad); sallyport.CodeOf(err) != sallyport.CodeInvalidArgument {

@@ -154,6 +154,9 @@ func checkPolicy(policy sallyport.Policy) error {
 		return invalid("no script can begin under limits.timeout_ms %d or limits.memory_bytes %d",
 			sallyport.MinTimeout.Milliseconds(), sallyport.MinMemoryBytes)
 	}
+	if l.CPUTime != 0 && l.CPUTime < sallyport.MinCPUTime {
+		return invalid("no script can begin under limits.cpu_time_ms %d", sallyport.MinCPUTime.Milliseconds())
+	}
 	for name, q := range map[string]sallyport.Quota{"tenant_quota": policy.TenantQuota, "principal_quota": policy.PrincipalQuota} {
 		if min(q.RequestsPerSecond, q.RunsPerMinute, q.RunsPerDay, q.CPUSecondsPerDay, q.ConcurrentRuns) < 0 {
 			return invalid("%s has a negative number; leave it out for no bound of the tenant's own", name)
