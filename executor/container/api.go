@@ -27,7 +27,7 @@ type session struct {
 // open asks the engine what it is.
 func (e *engine) open(ctx context.Context) (*session, error) {
 	var version struct {
-		APIVersion, MinAPIVersion, Os, Arch, Version string //nolint:revive // the API's own names
+		APIVersion, MinAPIVersion, Os, Arch, Version string
 		Components                                   []struct{ Name string }
 	}
 	if err := e.call(ctx, http.MethodGet, "/version", nil, nil, &version); err != nil {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -69,15 +70,7 @@ func (e *engineError) Error() string {
 // refusedWith reports whether err is an answer with one of the statuses.
 func refusedWith(err error, statuses ...int) bool {
 	refusal, ok := errors.AsType[*engineError](err)
-	if !ok {
-		return false
-	}
-	for _, status := range statuses {
-		if refusal.status == status {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(statuses, refusal.status)
 }
 
 // decoder reads an answer that is not one JSON value.

@@ -94,7 +94,7 @@ func (f facts) identityFault(first, count int) string {
 	for _, key := range []string{"Uid", "Gid"} {
 		right = right && strings.Join(strings.Fields(f.status(key)), " ") == all
 	}
-	for _, group := range strings.Fields(f.status("Groups")) {
+	for group := range strings.FieldsSeq(f.status("Groups")) {
 		right = right && group == f.one("gid")
 	}
 	if right {

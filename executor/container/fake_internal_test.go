@@ -63,7 +63,7 @@ func newFakeEngine(t *testing.T) *fakeEngine {
 		socket: filepath.Join(t.TempDir(), "e.sock"), containers: map[string]*fakeContainer{},
 		images: map[string]bool{"img": true}, closed: make(chan struct{}),
 	}
-	listener, err := net.Listen("unix", f.socket) //nolint:noctx // closed below
+	listener, err := net.Listen("unix", f.socket)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package container_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -41,23 +42,18 @@ func eventually(t *testing.T, what string, is func() bool) {
 }
 
 // play is what this binary does as another process: a server that runs one script after the other, and says so.
-func play(socket string) int {
+func play(socket string) {
 	e, err := container.New(container.Config{Socket: socket, Owner: "killed", Images: map[string]string{"bash": os.Getenv("SALLYPORT_TEST_IMAGE")}})
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	if c := e.Capabilities(context.Background()); !c.Available {
-		fmt.Fprintln(os.Stderr, c.Reason)
-		return 1
-	}
-	for {
-		fmt.Println("begin")
-		if _, err := e.Execute(context.Background(), request("sleep 0.3\n")); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
+	if err == nil {
+		if c := e.Capabilities(context.Background()); !c.Available {
+			err = errors.New(c.Reason)
 		}
 	}
+	for err == nil {
+		_, _ = fmt.Fprintln(os.Stdout, "begin")
+		_, err = e.Execute(context.Background(), request("sleep 0.3\n"))
+	}
+	_, _ = fmt.Fprintln(os.Stderr, err)
 }
 
 // A server that is killed at any moment of a run leaves no process; what it leaves on the engine is gone when the next one has

@@ -34,7 +34,8 @@ var podman = &engineProcess{}
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv("SALLYPORT_TEST_ROLE"); role != "" {
-		os.Exit(play(role))
+		play(role)
+		os.Exit(1)
 	}
 	code := m.Run()
 	podman.stop()
@@ -100,7 +101,7 @@ func (p *engineProcess) arguments() []string {
 func (p *engineProcess) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cmd = exec.Command("podman", append(p.arguments(), "system", "service", "--time=0", "unix://"+p.socket)...) //nolint:noctx // stop ends it
+	p.cmd = exec.Command("podman", append(p.arguments(), "system", "service", "--time=0", "unix://"+p.socket)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
@@ -134,7 +135,7 @@ func (p *engineProcess) stop() {
 	}
 	p.kill()
 	p.endMonitors()
-	_ = exec.Command("podman", append(p.arguments(), "rm", "--force", "--all", "--time", "0")...).Run() //nolint:noctx // the tests are over
+	_ = exec.Command("podman", append(p.arguments(), "rm", "--force", "--all", "--time", "0")...).Run()
 	table, _ := os.ReadFile("/proc/self/mounts")
 	lines := strings.Split(string(table), "\n")
 	slices.Reverse(lines)
@@ -283,7 +284,7 @@ func writeImage(out io.Writer) error {
 		}
 	}
 	files := []string{resolved("/usr/bin/python3"), resolved("/usr/bin/node")}
-	for _, name := range strings.Fields("bash dash env ls cat sleep seq head grep wc setsid id tr ln mkfifo mv cp chmod rmdir rm mkdir uname kill yes true false touch sort tail dd stat nice renice ionice taskset flock timeout nproc find xargs sed cut tee date mktemp") {
+	for name := range strings.FieldsSeq("bash dash env ls cat sleep seq head grep wc setsid id tr ln mkfifo mv cp chmod rmdir rm mkdir uname kill yes true false touch sort tail dd stat nice renice ionice taskset flock timeout nproc find xargs sed cut tee date mktemp") {
 		files = append(files, "/usr/bin/"+name)
 	}
 	library := filepath.Join("/usr/lib", filepath.Base(resolved("/usr/bin/python3")))
@@ -354,7 +355,7 @@ var libraryLine = regexp.MustCompile(`(/\S+) \(0x`)
 
 // libraries are the files that a program is linked to.
 func libraries(path string) []string {
-	out, err := exec.Command("ldd", path).Output() //nolint:noctx // it ends by itself
+	out, err := exec.Command("ldd", path).Output()
 	if err != nil {
 		return nil // it is static
 	}

@@ -70,10 +70,10 @@ func (o *outcome) result(isolation sallyport.Isolation, program string) (sallypo
 		return r, errNoReport
 	}
 	status := o.exited.value
-	switch signal := status & signalMask; {
-	case signal == 0:
+	switch signal := status & signalMask; signal {
+	case 0:
 		r.ExitCode = new(int(status >> 8 & 0xff))
-	case signal == signalMask:
+	case signalMask:
 		return r, errors.New("PID 1 reported the wait status " + strconv.Itoa(int(status)))
 	default:
 		r.Signal = int(signal)

@@ -189,7 +189,7 @@ func (a *active) ready(ctx context.Context, o *outcome, until time.Time) error {
 func (a *active) follow(ctx context.Context, o *outcome, deadline time.Time) error {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
-	for told := false; ; {
+	for told, gaveUp := false, ctx.Done(); ; {
 		select {
 		case ev, open := <-o.report.events:
 			if !open {
@@ -220,10 +220,10 @@ func (a *active) follow(ctx context.Context, o *outcome, deadline time.Time) err
 			told, o.timedOut = true, true
 			_, _ = a.stream.conn.Write([]byte{commandKill})
 			timer.Reset(time.Until(a.ended.Add(-a.spec.grace / 5)))
-		case <-ctx.Done():
+		case <-gaveUp:
 			if o.exited != nil && o.exited.size == 0 {
 				// It ended by itself: what it did is worth having, and comes at once.
-				ctx = context.WithoutCancel(ctx)
+				gaveUp = nil
 				continue
 			}
 			return ctx.Err()
@@ -260,7 +260,8 @@ func (a *active) finish(ctx context.Context, o *outcome) {
 	if o.report != nil {
 		for range o.report.events {
 		}
-		<-a.written
+		for range a.written { // until the orders are written, or cannot be any more
+		}
 	}
 	switch {
 	case a.uid < 0:

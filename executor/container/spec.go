@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -269,7 +270,7 @@ func (s spec) body(place place, lifetime time.Duration, labels map[string]string
 	ours := func(bytes int64) string { return fmt.Sprintf("rw,nosuid,nodev,noexec,size=%d,mode=0755", bytes) }
 	return map[string]any{
 		"Image": s.image, "User": user, "WorkingDir": "/", "Hostname": "sallyport", "Env": []string{}, "Labels": labels,
-		"Entrypoint": []string{pathInit, fmt.Sprint(lifetime.Milliseconds())}, "Cmd": []string{},
+		"Entrypoint": []string{pathInit, strconv.FormatInt(lifetime.Milliseconds(), 10)}, "Cmd": []string{},
 		"Tty": false, "OpenStdin": true, "StdinOnce": true, "AttachStdin": true, "AttachStdout": true, "AttachStderr": true,
 		"NetworkDisabled": true,
 		// An image's own idea of health would run programs beside the script's.
