@@ -103,7 +103,8 @@ func (p *engineProcess) start() error {
 	defer p.mu.Unlock()
 	p.cmd = exec.Command("podman", append(p.arguments(), "system", "service", "--time=0", "unix://"+p.socket)...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	// Mounts of its own: tests of other packages, which run at the same time, look at those of the host.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Unshareflags: syscall.CLONE_NEWNS}
 	if err := p.cmd.Start(); err != nil {
 		return err
 	}
@@ -135,15 +136,9 @@ func (p *engineProcess) stop() {
 	}
 	p.kill()
 	p.endMonitors()
-	_ = exec.Command("podman", append(p.arguments(), "rm", "--force", "--all", "--time", "0")...).Run()
-	table, _ := os.ReadFile("/proc/self/mounts")
-	lines := strings.Split(string(table), "\n")
-	slices.Reverse(lines)
-	for _, line := range lines {
-		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1], p.dir) {
-			_ = syscall.Unmount(fields[1], syscall.MNT_DETACH)
-		}
-	}
+	remove := exec.Command("podman", append(p.arguments(), "rm", "--force", "--all", "--time", "0")...)
+	remove.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+	_ = remove.Run()
 	groups, _ := filepath.Glob("/sys/fs/cgroup/*/libpod_parent")
 	for _, group := range append(groups, "/sys/fs/cgroup/libpod_parent") {
 		_ = filepath.WalkDir(group, func(path string, entry fs.DirEntry, err error) error {
@@ -230,7 +225,10 @@ func (p *engineProcess) leftovers(tb testing.TB) []string {
 	for _, c := range found {
 		left = append(left, fmt.Sprintf("container %.12s %s %v", c.ID, c.State, c.Labels))
 	}
-	table, err := os.ReadFile("/proc/self/mounts")
+	p.mu.Lock()
+	pid := p.cmd.Process.Pid
+	p.mu.Unlock()
+	table, err := os.ReadFile(fmt.Sprintf("/proc/%d/mounts", pid))
 	if err != nil {
 		tb.Fatal(err)
 	}
