@@ -70,7 +70,7 @@ func New(ctx context.Context, cfg Config) (_ *Server, err error) {
 	}
 	s := &Server{cfg: cfg.withDefaults(), stopping: make(chan struct{})}
 	s.cfg.Logger = slog.New(telemetry.Logs(s.cfg.Logger.Handler()))
-	defer func() {
+	defer func() { //nolint:contextcheck // what is given back outlives the caller
 		if err != nil {
 			err = errors.Join(err, s.release())
 		}
@@ -130,7 +130,7 @@ func (s *Server) services(ctx context.Context) error {
 	s.records = records.New(records.Config{
 		Store: s.store, Trail: s.audit, Skills: s.registry, Policy: cfg.retention(), Logger: cfg.Logger, Now: cfg.Now,
 	})
-	s.calls = audit.NewRecorder(audit.RecorderConfig{
+	s.calls = audit.NewRecorder(audit.RecorderConfig{ //nolint:contextcheck // records outlive the calls that they are of
 		Store: s.store, Redact: redactCall, Dropped: s.telemetry.CallsDropped, Logger: cfg.Logger,
 	})
 	s.access = access.New(access.Config{

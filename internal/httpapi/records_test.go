@@ -128,7 +128,10 @@ func TestToolCalls(t *testing.T) {
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	var asked []bool
-	backup := func(_ context.Context, keys bool) (func(context.Context, io.Writer) error, error) {
+	backup := func(ctx context.Context, keys bool) (func(context.Context, io.Writer) error, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		asked = append(asked, keys)
 		return func(_ context.Context, w io.Writer) error {
 			_, err := io.WriteString(w, "bytes")

@@ -21,7 +21,6 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sallyport-dev/sallyport"
 )
@@ -77,8 +76,8 @@ func NewExporter(ctx context.Context, vars map[string]string, version string, lo
 }
 
 // Tracer makes the spans; nil when spans are not exported.
-func (e *Exporter) Tracer() trace.TracerProvider {
-	if e == nil || e.traces == nil {
+func (e *Exporter) Tracer() *sdktrace.TracerProvider {
+	if e == nil {
 		return nil
 	}
 	return e.traces
@@ -148,7 +147,7 @@ func planExport(vars map[string]string) (plan exportPlan, warnings []string, err
 	if plan.metrics, err = planSignal(vars, "METRICS"); err != nil {
 		return plan, nil, err
 	}
-	plan.sampler, warnings = planSampler(vars)
+	warnings = plan.sample(vars)
 	attributes, err := pairs(vars["OTEL_RESOURCE_ATTRIBUTES"])
 	if err != nil {
 		warnings = append(warnings, "OTEL_RESOURCE_ATTRIBUTES is not a list of name=value")
@@ -232,9 +231,9 @@ func wholeEndpoint(name, endpoint, signal string, grpc bool) (string, error) {
 	return parsed.String(), nil
 }
 
-// planSampler falls back to the specification's default, as it asks.
-func planSampler(vars map[string]string) (sdktrace.Sampler, []string) {
-	ratio, warnings := 1.0, []string(nil)
+// sample falls back to the specification's default, as it asks, and says so.
+func (p *exportPlan) sample(vars map[string]string) (warnings []string) {
+	ratio := 1.0
 	if text := vars["OTEL_TRACES_SAMPLER_ARG"]; text != "" {
 		parsed, err := strconv.ParseFloat(text, 64)
 		if err != nil || parsed < 0 || parsed > 1 {
@@ -245,19 +244,22 @@ func planSampler(vars map[string]string) (sdktrace.Sampler, []string) {
 	}
 	switch vars["OTEL_TRACES_SAMPLER"] {
 	case "", "parentbased_always_on":
-		return sdktrace.ParentBased(sdktrace.AlwaysSample()), warnings
+		p.sampler = sdktrace.ParentBased(sdktrace.AlwaysSample())
 	case "parentbased_always_off":
-		return sdktrace.ParentBased(sdktrace.NeverSample()), warnings
+		p.sampler = sdktrace.ParentBased(sdktrace.NeverSample())
 	case "parentbased_traceidratio":
-		return sdktrace.ParentBased(sdktrace.TraceIDRatioBased(ratio)), warnings
+		p.sampler = sdktrace.ParentBased(sdktrace.TraceIDRatioBased(ratio))
 	case "always_on":
-		return sdktrace.AlwaysSample(), warnings
+		p.sampler = sdktrace.AlwaysSample()
 	case "always_off":
-		return sdktrace.NeverSample(), warnings
+		p.sampler = sdktrace.NeverSample()
 	case "traceidratio":
-		return sdktrace.TraceIDRatioBased(ratio), warnings
+		p.sampler = sdktrace.TraceIDRatioBased(ratio)
+	default:
+		p.sampler = sdktrace.ParentBased(sdktrace.AlwaysSample())
+		warnings = append(warnings, "OTEL_TRACES_SAMPLER names no sampler that is known; parentbased_always_on is used")
 	}
-	return sdktrace.ParentBased(sdktrace.AlwaysSample()), append(warnings, "OTEL_TRACES_SAMPLER names no sampler that is known; parentbased_always_on is used")
+	return warnings
 }
 
 // pairs reads name=value,name=value, percent-encoded.

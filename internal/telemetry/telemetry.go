@@ -129,7 +129,7 @@ func (t *Telemetry) Handler() http.Handler {
 }
 
 // Gatherer gives the metrics to an exporter.
-func (t *Telemetry) Gatherer() prometheus.Gatherer { return t.registry }
+func (t *Telemetry) Gatherer() *prometheus.Registry { return t.registry }
 
 // Span implements run.Observer. A traceParent continues the caller's trace.
 func (t *Telemetry) Span(ctx context.Context, name, traceParent string) (context.Context, func(error)) {

@@ -33,14 +33,13 @@ func purgeTests() []test {
 }
 
 // ran stores a closed execution of the n-th day with one artifact.
-func ran(t *trial, b Backend, id string, n int, content string) sallyport.Execution {
+func ran(t *trial, b Backend, id string, n int, content string) {
 	t.Helper()
 	e := execution(id, n)
 	open(t, b, e)
 	meta, file := artifact("out.txt", content)
 	e.Status, e.ExitCode, e.Artifacts = sallyport.StatusSuccess, pointer(0), []sallyport.Artifact{meta}
 	closed(t, b, e, file)
-	return e
 }
 
 // sweep purges until nothing is left, and checks that the plan was the truth.
