@@ -14,25 +14,25 @@ import (
 func TestKeyFileFaults(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		harm func(t *testing.T, path string)
+		harm func(path string) error
 		says string
 	}{
-		"gone":                 {func(t *testing.T, path string) { check(t, os.Remove(path)) }, "restore it from a backup"},
-		"open to others":       {func(t *testing.T, path string) { check(t, os.Chmod(path, 0o644)) }, "chmod 0600"},
-		"open to the group":    {func(t *testing.T, path string) { check(t, os.Chmod(path, 0o640)) }, "chmod 0600"},
-		"empty":                {func(t *testing.T, path string) { check(t, os.WriteFile(path, nil, 0o600)) }, "holds no key"},
-		"comments only":        {func(t *testing.T, path string) { check(t, os.WriteFile(path, []byte("# nothing\n"), 0o600)) }, "holds no key"},
-		"half a key":           {func(t *testing.T, path string) { check(t, os.Truncate(path, 180)) }, "restore it from a backup"},
-		"another kind of file": {func(t *testing.T, path string) { check(t, errors.Join(os.Remove(path), os.Mkdir(path, 0o700))) }, "no ordinary file"},
-		"another key": {func(t *testing.T, path string) {
-			check(t, os.WriteFile(path, []byte("sallyport-secret-key-v1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"), 0o600))
+		"gone":                 {func(path string) error { return os.Remove(path) }, "restore it from a backup"},
+		"open to others":       {func(path string) error { return os.Chmod(path, 0o644) }, "chmod 0600"},
+		"open to the group":    {func(path string) error { return os.Chmod(path, 0o640) }, "chmod 0600"},
+		"empty":                {func(path string) error { return os.WriteFile(path, nil, 0o600) }, "holds no key"},
+		"comments only":        {func(path string) error { return os.WriteFile(path, []byte("# nothing\n"), 0o600) }, "holds no key"},
+		"half a key":           {func(path string) error { return os.Truncate(path, 180) }, "restore it from a backup"},
+		"another kind of file": {func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) }, "no ordinary file"},
+		"another key": {func(path string) error {
+			return os.WriteFile(path, []byte("sallyport-secret-key-v1 AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"), 0o600)
 		}, "does not hold the key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, m, path := newService(t)
 			set(t, s, "default", "TOKEN", "hunter2")
-			test.harm(t, path)
+			check(t, test.harm(path))
 			s = m.service(path)
 			_, err := s.Open(t.Context(), "default", []string{"TOKEN"})
 			wantCode(t, "open", err, sallyport.CodeStoreUnavailable)
@@ -63,7 +63,7 @@ func TestKeyFileCanBeALink(t *testing.T) {
 	link := filepath.Join(t.TempDir(), "link")
 	check(t, os.Symlink(path, link))
 	s = m.service(link)
-	if _, err := s.RotateKey(t.Context(), admin("default")); err != nil {
+	if _, err := s.RotateKey(t.Context(), operator()); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
@@ -88,7 +88,7 @@ func TestRotateKey(t *testing.T) {
 	set(t, s, "default", "B", "of B")
 	set(t, s, "other", "A", "of other")
 	before := m.secrets["default"]["A"]
-	done, err := s.RotateKey(t.Context(), admin("default"))
+	done, err := s.RotateKey(t.Context(), operator())
 	if err != nil || done.Rewrapped != 3 || !done.Retired || done.KeyID == before.KeyID {
 		t.Fatalf("got %+v, %v", done, err)
 	}
@@ -125,7 +125,7 @@ func TestRotationCanBeInterrupted(t *testing.T) {
 			}
 			return nil
 		}
-		_, err := s.RotateKey(t.Context(), admin("default"))
+		_, err := s.RotateKey(t.Context(), operator())
 		if (err != nil) != (stop < 3) {
 			t.Fatalf("stopped at %d: %v", stop, err)
 		}
@@ -136,7 +136,7 @@ func TestRotationCanBeInterrupted(t *testing.T) {
 				t.Errorf("stopped at %d: %s is %q", stop, name, got)
 			}
 		}
-		done, err := again.RotateKey(t.Context(), admin("default"))
+		done, err := again.RotateKey(t.Context(), operator())
 		if err != nil || done.Rewrapped != 3 || keysIn(t, path) != 1 {
 			t.Errorf("stopped at %d, again: %+v, %v, %d keys", stop, done, err, keysIn(t, path))
 		}

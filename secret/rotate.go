@@ -27,15 +27,15 @@ type rotation struct {
 const maxRounds = 5
 
 // RotateKey makes a new key and encrypts the data key of every secret of the installation under it; the values themselves are
-// not touched. It may be interrupted at any point and called again. Needs admin of the default tenant, which is the
-// installation's own: the key is everybody's. In the trail of every tenant that has secrets it is written before.
+// not touched. It may be interrupted at any point and called again. Needs admin and the operator of the
+// data folder: the key is everybody's. In the trail of every tenant that has secrets it is written before.
 func (s *Service) RotateKey(ctx context.Context, p sallyport.Principal) (Rotation, error) {
 	if err := p.Require(opRotate, sallyport.ScopeAdmin); err != nil {
 		return Rotation{}, err
 	}
-	if p.TenantID != sallyport.DefaultTenant {
+	if !p.Operator {
 		return Rotation{}, sallyport.Errorf(opRotate, sallyport.CodeAccessDenied,
-			"the key encrypts the secrets of every tenant, so only an administrator of the tenant %s can replace it", sallyport.DefaultTenant)
+			"the key encrypts the secrets of every tenant, so only the operator can replace it, on the data folder itself")
 	}
 	s.changes.Lock()
 	defer s.changes.Unlock()

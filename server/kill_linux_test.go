@@ -266,7 +266,7 @@ func inspect(t *testing.T, dir string) (found inspection) {
 			t.Fatal(err)
 		}
 		for _, e := range page {
-			switch e.Action {
+			switch e.Action { //nolint:exhaustive // the two that open and close a run
 			case sallyport.ActionScriptRun:
 				began[e.ExecutionID]++
 			case sallyport.ActionScriptFinished:

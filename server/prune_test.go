@@ -70,7 +70,9 @@ func TestAuditRetention(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 		stop()
-		<-ended
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/audit", nil)
 		r.RemoteAddr = "" // a caller in the same process

@@ -9,7 +9,7 @@ import (
 
 // secretKeys is what encrypts secrets: the configured provider, else a key file. The file is never made anew while secrets are
 // stored that only the old one opens.
-func (s *Server) secretKeys() secret.KeyProvider {
+func (s *Server) secretKeys() secret.KeyProvider { //nolint:ireturn // it is one or the other
 	if s.cfg.SecretKeys != nil {
 		return s.cfg.SecretKeys
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/sallyport-dev/sallyport/secret"
 )
 
-const secretColumns = `name, box, key_id, wrapped_key, created_at, updated_at, updated_by`
+const secretColumns = `name, box, key_id, wrapped_key, created_at, updated_at, updated_by` //nolint:gosec // names of columns
 
 func scanSecret(row scanner) (secret.Sealed, error) {
 	var (
@@ -24,7 +24,7 @@ func secretNotFound(op string) error {
 }
 
 const (
-	countOtherSecrets = `SELECT COUNT(*) FROM secrets WHERE tenant_id = ?1 AND name <> ?2`
+	countOtherSecrets = `SELECT COUNT(*) FROM secrets WHERE tenant_id = ?1 AND name <> ?2` //nolint:gosec // a statement
 	putSecret         = `INSERT INTO secrets (tenant_id, ` + secretColumns + `) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 	ON CONFLICT (tenant_id, name) DO UPDATE SET box = excluded.box, key_id = excluded.key_id, wrapped_key = excluded.wrapped_key,
 	updated_at = excluded.updated_at, updated_by = excluded.updated_by`
@@ -74,7 +74,7 @@ func (s *Store) Secrets(ctx context.Context, tenant sallyport.TenantID) ([]secre
 	return found, s.fault("store.secrets", err)
 }
 
-const deleteSecret = `DELETE FROM secrets WHERE tenant_id = ?1 AND name = ?2`
+const deleteSecret = `DELETE FROM secrets WHERE tenant_id = ?1 AND name = ?2` //nolint:gosec // a statement
 
 // RemoveSecret implements secret.Store.
 func (s *Store) RemoveSecret(ctx context.Context, tenant sallyport.TenantID, name string) error {
