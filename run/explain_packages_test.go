@@ -24,17 +24,22 @@ func TestExplainPackages(t *testing.T) {
 		states   []sallyport.NeedState
 		warnings []string
 	}{
-		"held against": {source, func(context.Context, sallyport.Interpreter) ([]sallyport.Package, error) { return has, nil },
+		"held against": {
+			source, func(context.Context, sallyport.Interpreter) ([]sallyport.Package, error) { return has, nil },
 			[]sallyport.NeedState{sallyport.NeedOtherVersion, sallyport.NeedOtherVersion, sallyport.NeedMissing, sallyport.NeedPresent},
 			[]string{
 				"it needs python >=3.12, and the runtime python has 3.11", "it needs numpy >=2, and the runtime python has 1.26.4",
 				"it needs torch, which the runtime python does not have",
-			}},
-		"nobody knows": {source, nil, []sallyport.NeedState{"unknown", "unknown", "unknown", "unknown"}, nil},
-		"it cannot be told": {source, func(context.Context, sallyport.Interpreter) ([]sallyport.Package, error) {
-			return nil, errors.New("/secret")
+			},
 		},
-			[]sallyport.NeedState{"unknown", "unknown", "unknown", "unknown"}, nil},
+		"nobody knows": {source, nil, []sallyport.NeedState{"unknown", "unknown", "unknown", "unknown"}, nil},
+		"it cannot be told": {
+			source, func(context.Context, sallyport.Interpreter) ([]sallyport.Package, error) {
+				return nil, errors.New("/secret")
+			},
+			[]sallyport.NeedState{"unknown", "unknown", "unknown", "unknown"},
+			nil,
+		},
 		"nothing needed": {"print(1)\n", func(context.Context, sallyport.Interpreter) ([]sallyport.Package, error) {
 			t.Error("asked for nothing")
 			return nil, nil

@@ -34,7 +34,7 @@ func buildRoot(tb testing.TB) string {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		for _, word := range strings.Fields(string(out)) {
+		for word := range strings.FieldsSeq(string(out)) {
 			if strings.HasPrefix(word, "/") {
 				dir, err := filepath.EvalSymlinks(filepath.Dir(word))
 				if err != nil {
@@ -147,30 +147,48 @@ func TestRoots(t *testing.T) {
 		t.Fatalf("features are %v", capabilities.Features)
 	}
 	for name, tt := range map[string]struct{ program, source, want string }{
-		"its own files": {"/usr/bin/python3",
+		"its own files": {
+			"/usr/bin/python3",
 			"for p in ('/etc/marker', '/etc/conf.d/a', '/opt/tool/a', '/node_modules/left/package.json'): print(open(p).read())\n",
-			"of the root folder\nof the root folder\nof the root folder\n{}\n"},
-		"not the host's": {"/usr/bin/python3",
-			"import os\nprint([p for p in ('/usr/bin/bwrap', '/usr/bin/ldd', '/usr/share/doc', '/etc/ssl') if os.path.lexists(p)])\n", "[]\n"},
-		"no accounts of its": {"/usr/bin/python3",
+			"of the root folder\nof the root folder\nof the root folder\n{}\n",
+		},
+		"not the host's": {
+			"/usr/bin/python3",
+			"import os\nprint([p for p in ('/usr/bin/bwrap', '/usr/bin/ldd', '/usr/share/doc', '/etc/ssl') if os.path.lexists(p)])\n", "[]\n",
+		},
+		"no accounts of its": {
+			"/usr/bin/python3",
 			"import os, pwd\nprint(pwd.getpwuid(os.getuid()).pw_name, 'root folder' in open('/etc/passwd').read(), os.path.lexists('/etc/shadow'), os.path.lexists('/etc/resolv.conf'))\n",
-			"skill False False False\n"},
-		"nothing under the sandbox's own folders": {"/usr/bin/python3",
-			"import os\nprint([d for d in ('/proc', '/tmp', '/home/skill', '/skill', '/run', '/dev', '/root', '/var', '/sys') if os.path.lexists(d + '/planted')])\n", "[]\n"},
-		"setuid means nothing": {"/usr/bin/bash",
+			"skill False False False\n",
+		},
+		"nothing under the sandbox's own folders": {
+			"/usr/bin/python3",
+			"import os\nprint([d for d in ('/proc', '/tmp', '/home/skill', '/skill', '/run', '/dev', '/root', '/var', '/sys') if os.path.lexists(d + '/planted')])\n", "[]\n",
+		},
+		"setuid means nothing": {
+			"/usr/bin/bash",
 			"/usr/bin/rootshell -p -c 'echo $((EUID == UID)) $((EUID > 0))'\n" +
 				"/usr/bin/rootshell -p -c 'while read -r k v; do case $k in CapEff:|NoNewPrivs:) echo $v;; esac; done </proc/self/status'\n",
-			"1 1\n0000000000000000\n1\n"},
-		"devices cannot be opened": {"/usr/bin/python3",
-			"import os\ntry:\n    open('/usr/null')\n    print('opened')\nexcept PermissionError: print('refused')\nprint(os.path.lexists('/etc/null'))\n", "refused\nFalse\n"},
-		"links lead nowhere": {"/usr/bin/python3",
-			"import os\nfor p in ('/usr/absolute', '/usr/relative', '/up/secret', '/etc/up'):\n    try:\n        print(open(p).read())\n    except OSError as e: print(e.errno)\n", "2\n2\n2\n2\n"},
-		"read-only": {"/usr/bin/python3",
+			"1 1\n0000000000000000\n1\n",
+		},
+		"devices cannot be opened": {
+			"/usr/bin/python3",
+			"import os\ntry:\n    open('/usr/null')\n    print('opened')\nexcept PermissionError: print('refused')\nprint(os.path.lexists('/etc/null'))\n", "refused\nFalse\n",
+		},
+		"links lead nowhere": {
+			"/usr/bin/python3",
+			"import os\nfor p in ('/usr/absolute', '/usr/relative', '/up/secret', '/etc/up'):\n    try:\n        print(open(p).read())\n    except OSError as e: print(e.errno)\n", "2\n2\n2\n2\n",
+		},
+		"read-only": {
+			"/usr/bin/python3",
 			"for p in ('/usr/x', '/etc/x', '/etc/marker', '/opt/x', '/x', '/etc/conf.d/x'):\n    try:\n        open(p, 'w')\n        print(p)\n    except OSError as e: print(e.errno in (13, 30))\n",
-			"True\nTrue\nTrue\nTrue\nTrue\nTrue\n"},
-		"the same environment": {"/usr/bin/python3",
+			"True\nTrue\nTrue\nTrue\nTrue\nTrue\n",
+		},
+		"the same environment": {
+			"/usr/bin/python3",
 			"import os\nprint(' '.join(sorted(k for k in os.environ if not k.startswith('SKILL_'))), os.getcwd(), os.environ['PATH'])\n",
-			"HOME LANG PATH PYTHONDONTWRITEBYTECODE TMPDIR /skill /usr/local/bin:/usr/bin:/bin\n"},
+			"HOME LANG PATH PYTHONDONTWRITEBYTECODE TMPDIR /skill /usr/local/bin:/usr/bin:/bin\n",
+		},
 		"through a link": {"/bin/bash", "echo ran\n", "ran\n"},
 	} {
 		t.Run(name, func(t *testing.T) {

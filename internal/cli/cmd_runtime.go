@@ -380,7 +380,7 @@ type runtimeRemoveCommand struct {
 
 func (*runtimeRemoveCommand) kind() string { return "runtime" }
 
-func (c *runtimeRemoveCommand) run(_ context.Context, a *app) error {
+func (c *runtimeRemoveCommand) run(ctx context.Context, a *app) error {
 	settings, store, err := runtimeSettings(a, runtimes.Limits{})
 	if err != nil {
 		return err
@@ -394,7 +394,7 @@ func (c *runtimeRemoveCommand) run(_ context.Context, a *app) error {
 			return invalid("the settings name it as %s: take it out of runtimes and restart the server first, or delete it all the same with --force", name)
 		}
 	}
-	if err := store.Remove(digest); errors.Is(err, runtimes.ErrNotUnpacked) {
+	if err := store.Remove(ctx, digest); errors.Is(err, runtimes.ErrNotUnpacked) {
 		return invalid("%s is not unpacked on this machine", digest)
 	} else if err != nil {
 		return err

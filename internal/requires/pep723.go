@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/BurntSushi/toml"
-
 	pep440 "github.com/aquasecurity/go-pep440-version"
 
 	"github.com/sallyport-dev/sallyport"

@@ -13,9 +13,8 @@ import (
 	"slices"
 	"strings"
 
-	pep440 "github.com/aquasecurity/go-pep440-version"
-
 	"github.com/Masterminds/semver/v3"
+	pep440 "github.com/aquasecurity/go-pep440-version"
 
 	"github.com/sallyport-dev/sallyport"
 )
@@ -137,7 +136,7 @@ func (n *Needs) manifest(name string, data []byte, brought func(string) bool) {
 }
 
 // Against holds the needs against the packages of a runtime; known is false when nobody knows them.
-func (n Needs) Against(packages []sallyport.Package, known bool) []sallyport.Need {
+func (n *Needs) Against(packages []sallyport.Package, known bool) []sallyport.Need {
 	findings := make([]sallyport.Need, 0, len(n.Requirements))
 	for _, need := range n.Requirements {
 		f := sallyport.Need{Language: need.Language, Name: need.Name, Wanted: need.Wanted, State: sallyport.NeedUnknown}

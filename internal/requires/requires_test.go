@@ -27,8 +27,11 @@ func TestPEP723(t *testing.T) {
 		fault  string
 	}{
 		"none": {"print(1)\n", nil, 0, ""},
-		"whole": {"#!/usr/bin/env python3\n# /// script\n# requires-python = \">=3.11\"\n# dependencies = [\n#   \"requests<3\",\n#   \"Ruamel.YAML[jinja2] ~= 0.18\",\n# ]\n# ///\nimport requests\n",
-			[]requires.Requirement{python("python", ">=3.11"), python("requests", "<3"), python("ruamel-yaml", "~= 0.18")}, 0, ""},
+		"whole": {
+			"#!/usr/bin/env python3\n# /// script\n# requires-python = \">=3.11\"\n# dependencies = [\n#   \"requests<3\",\n#   \"Ruamel.YAML[jinja2] ~= 0.18\",\n# ]\n# ///\nimport requests\n",
+			[]requires.Requirement{python("python", ">=3.11"), python("requests", "<3"), python("ruamel-yaml", "~= 0.18")},
+			0, "",
+		},
 		"windows lines":             {"# /// script\r\n# dependencies = [\"a\"]\r\n# ///\r\n", []requires.Requirement{python("a", "")}, 0, ""},
 		"an empty comment line":     {"# /// script\n#\n# dependencies = [\"a\"]\n# ///\n", []requires.Requirement{python("a", "")}, 0, ""},
 		"ends at the last end":      {"# /// script\n# dependencies = [\"a\"]\n# # ///\n# ///\n", []requires.Requirement{python("a", "")}, 0, ""},
@@ -96,9 +99,13 @@ func TestPackageJSON(t *testing.T) {
 func TestAgainst(t *testing.T) {
 	t.Parallel()
 	has := []sallyport.Package{
-		{Language: "python", Name: "python", Version: "3.11"}, {Language: "python", Name: "numpy", Version: "1.26.4"},
-		{Language: "python", Name: "beta", Version: "2.0b1"}, {Language: "python", Name: "odd", Version: "x.y"},
-		{Language: "node", Name: "lodash", Version: "4.17.21"}, {Language: "node", Name: "numpy", Version: "9.0.0"}, {Language: "node", Name: "bare"},
+		{Language: "python", Name: "python", Version: "3.11"},
+		{Language: "python", Name: "numpy", Version: "1.26.4"},
+		{Language: "python", Name: "beta", Version: "2.0b1"},
+		{Language: "python", Name: "odd", Version: "x.y"},
+		{Language: "node", Name: "lodash", Version: "4.17.21"},
+		{Language: "node", Name: "numpy", Version: "9.0.0"},
+		{Language: "node", Name: "bare"},
 	}
 	for _, test := range []struct {
 		language, name, wanted string

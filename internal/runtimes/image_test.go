@@ -4,10 +4,11 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"io/fs"
-	"log"
+	"log/slog"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -17,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
+	reference "github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -180,7 +181,7 @@ func newStore(tb testing.TB, limits runtimes.Limits) (*runtimes.Store, func()) {
 			tb.Error(err)
 		}
 		for _, u := range list {
-			if err := store.Remove(u.Digest); err != nil {
+			if err := store.Remove(context.WithoutCancel(tb.Context()), u.Digest); err != nil {
 				tb.Error(err)
 			}
 		}
@@ -285,17 +286,17 @@ func zstdLayer(tb testing.TB, content []byte) v1.Layer {
 }
 
 // serve starts a registry on loopback that holds img as name.
-func serve(tb testing.TB, img v1.Image) (reference string, stop func()) {
+func serve(tb testing.TB, img v1.Image) (at string, stop func()) {
 	tb.Helper()
-	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	server := httptest.NewServer(registry.New(registry.Logger(slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo))))
 	tb.Cleanup(server.Close)
-	reference = strings.TrimPrefix(server.URL, "http://") + "/team/image"
-	ref, err := name.ParseReference(reference + ":v1")
+	at = strings.TrimPrefix(server.URL, "http://") + "/team/image"
+	ref, err := reference.ParseReference(at + ":v1")
 	if err == nil {
 		err = remote.Write(ref, img)
 	}
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return reference, server.Close
+	return at, server.Close
 }

@@ -77,7 +77,7 @@ func (s *Store) Add(ctx context.Context, from, digest string, progress func(laye
 	if len(image.layers) > s.limits.Layers {
 		return Unpacked{}, refused("it has %d layers, and %d is the most", len(image.layers), s.limits.Layers)
 	}
-	unlock, err := s.lock()
+	unlock, err := s.lock(ctx)
 	if err != nil {
 		return Unpacked{}, err
 	}
@@ -103,7 +103,7 @@ func (s *Store) build(ctx context.Context, image source, from string, progress f
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, removeTree(at))
+			err = errors.Join(err, removeTree(ctx, at))
 		}
 	}()
 	if err := makeDir(filepath.Join(at, rootName), 0o755); err != nil {
@@ -145,7 +145,7 @@ func (s *Store) build(ctx context.Context, image source, from string, progress f
 		return out, err
 	}
 	// One that cannot be described is in the way and no use.
-	if err := removeTree(filepath.Join(s.dir, folder)); err != nil {
+	if err := removeTree(ctx, filepath.Join(s.dir, folder)); err != nil {
 		return out, err
 	}
 	return out, os.Rename(at, filepath.Join(s.dir, folder))
@@ -259,12 +259,12 @@ func (s *Store) List() ([]Unpacked, error) {
 }
 
 // Remove deletes an unpacked image. A run that uses it loses its files under way.
-func (s *Store) Remove(digest string) error {
+func (s *Store) Remove(ctx context.Context, digest string) error {
 	folder, err := folderOf(digest)
 	if err != nil {
 		return err
 	}
-	unlock, err := s.lock()
+	unlock, err := s.lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -275,11 +275,11 @@ func (s *Store) Remove(digest string) error {
 	} else if err != nil {
 		return err
 	}
-	return removeTree(away)
+	return removeTree(ctx, away)
 }
 
 // lock makes the folder and keeps other processes from building in it. What a dead one was building is removed.
-func (s *Store) lock() (unlock func(), err error) {
+func (s *Store) lock(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(filepath.Dir(s.dir)), 0o755); err != nil {
 		return nil, err
 	}
@@ -299,7 +299,7 @@ func (s *Store) lock() (unlock func(), err error) {
 	entries, err := os.ReadDir(s.dir)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), building) {
-			err = errors.Join(err, removeTree(filepath.Join(s.dir, e.Name())))
+			err = errors.Join(err, removeTree(ctx, filepath.Join(s.dir, e.Name())))
 		}
 	}
 	if err != nil {
@@ -323,8 +323,8 @@ func randomName() string {
 	return hex.EncodeToString(id[:])
 }
 
-// removeTree deletes a folder whose folders may not be written to.
-func removeTree(dir string) error {
+// removeTree deletes a folder whose folders may not be written to, whole: nobody's impatience leaves half of one.
+func removeTree(ctx context.Context, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -333,7 +333,7 @@ func removeTree(dir string) error {
 		return err
 	}
 	err = root.Chmod(".", 0o700)
-	err = errors.Join(err, walk(context.Background(), root, func(name string, info fs.FileInfo) error {
+	err = errors.Join(err, walk(context.WithoutCancel(ctx), root, func(name string, info fs.FileInfo) error {
 		if info.IsDir() {
 			return root.Chmod(name, 0o700)
 		}

@@ -78,7 +78,7 @@ func TestRegistry(t *testing.T) {
 	if diff := cmp.Diff([]string{"b=2", "usr/", "usr/bin/", "usr/bin/python3=1"}, treeOf(t, store.Root(want))); diff != "" {
 		t.Errorf("tree (-want +got):\n%s", diff)
 	}
-	if err := store.Remove(want); err != nil {
+	if err := store.Remove(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
 	if out, err = store.Add(t.Context(), reference, want, nil); err != nil || out.Digest != want {
@@ -88,7 +88,7 @@ func TestRegistry(t *testing.T) {
 	if _, err := store.Add(t.Context(), reference, want, nil); err != nil {
 		t.Errorf("unpacked already, the registry gone: %v", err)
 	}
-	if err := store.Remove(want); err != nil {
+	if err := store.Remove(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.Add(t.Context(), reference, want, nil); err == nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -101,7 +102,7 @@ func resolveIn(root *os.Root, name string) (string, error) {
 			done = done[:max(len(done)-1, 0)]
 			continue
 		}
-		here := path.Join(append(done[:len(done):len(done)], part)...)
+		here := path.Join(append(slices.Clip(done), part)...)
 		info, err := root.Lstat(here)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", err

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-containerregistry/pkg/name"
+	reference "github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
@@ -280,7 +280,7 @@ func TestTarball(t *testing.T) {
 	t.Parallel()
 	img := image(t, archive(t, file("a", "1")), archive(t, file("b", "2")))
 	path := filepath.Join(t.TempDir(), "image.tar")
-	tag, err := name.NewTag("team/image:v1")
+	tag, err := reference.NewTag("team/image:v1")
 	if err == nil {
 		err = tarball.WriteToFile(path, tag, img)
 	}
