@@ -507,6 +507,7 @@ func TestImportGitFromBadServers(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, test.handler)
 			cfg := s.config()
+			cfg.Timeout = 5 * time.Minute // megabytes of refs take their time on a busy machine
 			if name == "hangs" {
 				cfg.Timeout = 200 * time.Millisecond
 			}
