@@ -154,6 +154,9 @@ func questionsOfTenants(t *trial, b Backend) {
 	used, err := b.UseConfirmation(t.Context(), other, "q", day(0))
 	must(t, err)
 	same(t, "used elsewhere", used, false)
+	theirs, found := askQuestion(t, b, other, question("q"), 1)
+	same(t, "the same question elsewhere", theirs.TenantID, other)
+	same(t, "asked", found, true)
 }
 
 func confirmRace(t *trial, b Backend) {

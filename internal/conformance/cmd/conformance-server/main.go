@@ -1,5 +1,5 @@
-// Command conformance-server serves two MCP endpoints on loopback for test parties: the product as it ships, with skills in it, and
-// the product's MCP surface with the fixtures of the official suite. It prints their addresses and serves until it is told to stop.
+// Command conformance-server serves three MCP endpoints on loopback for test parties: the product as it ships, with skills in it, the
+// product's MCP surface with the fixtures of the official suite, and a server whose runs want a person's yes. It prints their addresses and serves until it is told to stop.
 // It is built for tests and never shipped.
 package main
 
