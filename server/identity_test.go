@@ -13,6 +13,7 @@ import (
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/access"
+	"github.com/sallyport-dev/sallyport/audit"
 	"github.com/sallyport-dev/sallyport/server"
 )
 
@@ -143,6 +144,63 @@ func TestIdentityIsValidated(t *testing.T) {
 		cfg.DataDir = t.TempDir()
 		if _, err := server.New(t.Context(), cfg); sallyport.CodeOf(err) != sallyport.CodeInvalidArgument || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// A tenant that a token names must exist, unless its issuer may make it; what an issuer makes is on record.
+func TestTokensOfUnknownTenants(t *testing.T) {
+	t.Parallel()
+	const name = "https://sallyport.example.org"
+	for _, create := range []bool{false, true} {
+		issuer, token := login(t, name+"/mcp")
+		s, err := server.New(t.Context(), server.Config{
+			DataDir: t.TempDir(), PublicURL: name, OIDC: []server.Issuer{{URL: issuer, Name: "corp", Tenant: "acme", CreateTenants: create}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		secret, want := token("memory:read"), http.StatusUnauthorized
+		if create {
+			want = http.StatusOK
+		}
+		ask := func() int {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, name+"/v1/skills", nil)
+			r.Header.Set("Authorization", "Bearer "+secret)
+			w := httptest.NewRecorder()
+			s.Handler().ServeHTTP(w, r)
+			return w.Code
+		}
+		for range 2 {
+			if got := ask(); got != want {
+				t.Errorf("create %t: got %d, want %d", create, got, want)
+			}
+		}
+		_, err = s.Access().Tenant(t.Context(), server.Operator(), "acme")
+		if (err == nil) != create {
+			t.Errorf("create %t: the tenant: %v", create, err)
+		}
+		if !create {
+			continue
+		}
+		p, err := s.Access().Operate(t.Context(), server.Operator(), "acme")
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, err := s.Audit().List(t.Context(), p, audit.Filter{})
+		if err != nil || len(entries) != 1 || entries[0].Action != sallyport.ActionTenantCreate || entries[0].Actor != "oidc:corp" {
+			t.Errorf("on record: %+v, %v", entries, err)
+		}
+		if _, err := s.Access().DisableTenant(t.Context(), server.Operator(), "acme", true); err != nil {
+			t.Fatal(err)
+		}
+		if got := ask(); got != http.StatusUnauthorized {
+			t.Errorf("a disabled tenant's token: %d", got)
 		}
 	}
 }

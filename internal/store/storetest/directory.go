@@ -127,8 +127,8 @@ func team(id sallyport.TeamID) sallyport.Team {
 	return sallyport.Team{TenantID: tenant, ID: id, Name: "name of " + string(id), CreatedBy: owner, CreatedAt: day(1)}
 }
 
-func member(of sallyport.TeamID, who sallyport.PrincipalID) sallyport.Member {
-	return sallyport.Member{TenantID: tenant, TeamID: of, PrincipalID: who, AddedBy: owner, AddedAt: day(2)}
+func member(who sallyport.PrincipalID) sallyport.Member {
+	return sallyport.Member{TenantID: tenant, TeamID: teamTwo, PrincipalID: who, AddedBy: owner, AddedAt: day(2)}
 }
 
 func teamsAndMembers(t *trial, b Backend) {
@@ -141,7 +141,7 @@ func teamsAndMembers(t *trial, b Backend) {
 	must(t, err)
 	same(t, "teams", teams[1:], []sallyport.Team{team(teamTwo)})
 	for n, first := range []bool{true, false} {
-		again := member(teamTwo, "bob")
+		again := member("bob")
 		again.AddedAt = day(2 + n)
 		added, err := b.AddMember(ctx, tenant, again)
 		must(t, err)
@@ -149,7 +149,7 @@ func teamsAndMembers(t *trial, b Backend) {
 	}
 	members, err := b.Members(ctx, tenant, teamTwo)
 	must(t, err)
-	same(t, "members", members, []sallyport.Member{member(teamTwo, "bob")})
+	same(t, "members", members, []sallyport.Member{member("bob")})
 	for _, where := range []struct {
 		tenant sallyport.TenantID
 		team   sallyport.TeamID
@@ -160,14 +160,14 @@ func teamsAndMembers(t *trial, b Backend) {
 		wantCode(t, err, sallyport.CodeTeamNotFound)
 		wantCode(t, b.RemoveTeam(ctx, where.tenant, where.team), sallyport.CodeTeamNotFound)
 	}
-	_, err = b.AddMember(ctx, other, member(teamTwo, "eve"))
+	_, err = b.AddMember(ctx, other, member("eve"))
 	wantCode(t, err, sallyport.CodeTeamNotFound)
 	for _, first := range []bool{true, false} {
 		removed, err := b.RemoveMember(ctx, tenant, teamTwo, "bob")
 		must(t, err)
 		same(t, "removed", removed, first)
 	}
-	_, err = b.AddMember(ctx, tenant, member(teamTwo, "bob"))
+	_, err = b.AddMember(ctx, tenant, member("bob"))
 	must(t, err)
 	must(t, b.RemoveTeam(ctx, tenant, teamTwo))
 	must(t, b.AddTeam(ctx, tenant, team(teamTwo)))
@@ -197,15 +197,15 @@ func teamInUse(t *trial, b Backend) {
 	must(t, b.RemoveTeam(ctx, tenant, "third"))
 }
 
-func role(name sallyport.RoleName, scopes ...sallyport.Scope) sallyport.Role {
-	return sallyport.Role{TenantID: tenant, Name: name, Description: "what " + string(name) + " does", Scopes: scopes, UpdatedBy: owner, UpdatedAt: pointer(day(1))}
+func role(scopes ...sallyport.Scope) sallyport.Role {
+	return sallyport.Role{TenantID: tenant, Name: "boss", Description: "what boss does", Scopes: scopes, UpdatedBy: owner, UpdatedAt: pointer(day(1))}
 }
 
 func roleRecords(t *trial, b Backend) {
 	ctx := t.Context()
 	found(t, b)
-	must(t, b.PutRole(ctx, tenant, role("boss", sallyport.ScopeAdmin), nil))
-	want := role("boss", sallyport.ScopeMemoryRead, sallyport.ScopeAuditRead)
+	must(t, b.PutRole(ctx, tenant, role(sallyport.ScopeAdmin), nil))
+	want := role(sallyport.ScopeMemoryRead, sallyport.ScopeAuditRead)
 	want.UpdatedAt = pointer(day(2))
 	must(t, b.PutRole(ctx, tenant, want, nil))
 	roles, err := b.Roles(ctx, tenant)
@@ -269,9 +269,9 @@ func standingReads(t *trial, b Backend) {
 	found(t, b)
 	must(t, b.AddTeam(ctx, tenant, team(teamTwo)))
 	must(t, b.AddTeam(ctx, other, team("theirs")))
-	_, err = b.AddMember(ctx, tenant, member(teamTwo, "bob"))
+	_, err = b.AddMember(ctx, tenant, member("bob"))
 	must(t, err)
-	must(t, b.PutRole(ctx, tenant, role("boss", sallyport.ScopeAdmin), nil))
+	must(t, b.PutRole(ctx, tenant, role(sallyport.ScopeAdmin), nil))
 	must(t, b.SeeAccount(ctx, tenant, "bob", day(1)))
 	got, err := b.Standing(ctx, tenant, "bob")
 	must(t, err)
@@ -280,7 +280,7 @@ func standingReads(t *trial, b Backend) {
 		Account: &sallyport.Account{
 			TenantID: tenant, ID: "bob", Roles: []sallyport.RoleName{}, CreatedAt: day(1), LastSeenAt: pointer(day(1)),
 		},
-		Teams: []sallyport.TeamID{teamOne, teamTwo}, Member: []sallyport.TeamID{teamTwo}, Roles: []sallyport.Role{role("boss", sallyport.ScopeAdmin)},
+		Teams: []sallyport.TeamID{teamOne, teamTwo}, Member: []sallyport.TeamID{teamTwo}, Roles: []sallyport.Role{role(sallyport.ScopeAdmin)},
 	})
 	got, err = b.Standing(ctx, other, "bob")
 	must(t, err)
@@ -293,7 +293,7 @@ func notKept(t *trial, b Backend) {
 	ctx := t.Context()
 	found(t, b)
 	must(t, b.AddKey(ctx, tenant, key("k", 1), secretHash("k")))
-	must(t, b.PutRole(ctx, tenant, role("boss", sallyport.ScopeAdmin), nil))
+	must(t, b.PutRole(ctx, tenant, role(sallyport.ScopeAdmin), nil))
 	before, err := b.Roster(ctx, tenant)
 	must(t, err)
 	refuse := func(access.Roster) error {
@@ -301,7 +301,7 @@ func notKept(t *trial, b Backend) {
 	}
 	_, err = b.RevokeKey(ctx, tenant, "k", day(2), refuse)
 	wantCode(t, err, sallyport.CodeLastAdmin)
-	wantCode(t, b.PutRole(ctx, tenant, role("boss"), refuse), sallyport.CodeLastAdmin)
+	wantCode(t, b.PutRole(ctx, tenant, role(), refuse), sallyport.CodeLastAdmin)
 	wantCode(t, b.PutAccount(ctx, tenant, sallyport.Account{ID: "bob", CreatedAt: day(1)}, refuse), sallyport.CodeLastAdmin)
 	after, err := b.Roster(ctx, tenant)
 	must(t, err)
