@@ -64,7 +64,7 @@ func newBurrow(t *testing.T) *burrow {
 		t.Fatal(err)
 	}
 	b := &burrow{t: t, server: s, http: httptest.NewServer(s.Handler()), keys: map[string]string{"nobody": ""}, ids: map[string]string{}}
-	for _, what := range []string{"key", "principal", "skill", "revision", "draft", "grant", "execution"} {
+	for _, what := range []string{"key", "principal", "skill", "revision", "draft", "grant", "execution", "confirmation"} {
 		b.ids[what] = noID
 	}
 	t.Cleanup(func() {
@@ -221,6 +221,21 @@ func (b *burrow) furnish() {
 	b.ids["execution"] = text(ran, "execution_id")
 	draft := b.own("POST", "/v1/skills", strings.Replace(save(ours, ours, false), marker, marker+" again", 1))
 	b.ids["draft"] = text(draft, "revision", "id")
+	// A run that waits for somebody's yes.
+	b.own("PUT", "/v1/policy", `{"expected_version":1,"policy":{"confirm":true}}`)
+	_, refused := b.send("owner", http.MethodPost, "/v1/skills/narwhal/execute", "application/json", `{"script_path":"scripts/narwhal.sh"}`)
+	waiting := b.own("GET", "/v1/confirmations", "")
+	first, _ := waiting["confirmations"].([]any)
+	if len(first) != 1 {
+		t.Fatalf("no run waits for a yes: %v\n%s", waiting, refused)
+	}
+	question, _ := first[0].(map[string]any)
+	b.ids["confirmation"] = text(question, "confirmation_id")
+	for what, id := range b.ids {
+		if id == "" || id == noID {
+			t.Fatalf("the owner has no %s", what)
+		}
+	}
 }
 
 func save(slug, team string, publish bool) string {
@@ -338,8 +353,8 @@ func asks() map[string]ask {
 		"GET /v1/executions/{id}/artifacts/{path}":    {target: "/v1/executions/{execution}/artifacts/narwhal.txt"},
 		"POST /v1/executions/{id}/cancel":             {target: "/v1/executions/{execution}/cancel"},
 		"GET /v1/confirmations":                       {target: "/v1/confirmations"},
-		"POST /v1/confirmations/{id}/approve":         {target: "/v1/confirmations/{execution}/approve"},
-		"POST /v1/confirmations/{id}/deny":            {target: "/v1/confirmations/{execution}/deny"},
+		"POST /v1/confirmations/{id}/approve":         {target: "/v1/confirmations/{confirmation}/approve"},
+		"POST /v1/confirmations/{id}/deny":            {target: "/v1/confirmations/{confirmation}/deny"},
 		"GET /v1/grants":                              {target: "/v1/grants"},
 		"POST /v1/grants":                             {target: "/v1/grants", body: `{"skill_id":"{skill}","expected_digest":"sha256:` + strings.Repeat("0", 64) + `"}`},
 		"POST /v1/grants/{id}/revoke":                 {target: "/v1/grants/{grant}/revoke"},
@@ -608,7 +623,7 @@ func (b *burrow) commands(made bool) {
 		"skill publish": "skill publish narwhal", "skill delete-draft": "skill delete-draft narwhal {draft} --yes", "skill clean": "skill clean narwhal --yes",
 		"skill archive": "skill archive narwhal", "skill restore": "skill restore narwhal", "skill delete": "skill delete narwhal --yes",
 		"grant issue": "grant issue narwhal --yes", "grant review": "grant review narwhal", "grant history": "grant history {grant}",
-		"grant list": "grant list", "grant revoke": "grant revoke {grant}", "run": "run narwhal scripts/narwhal.sh", "approve": "approve {execution} --yes",
+		"grant list": "grant list", "grant revoke": "grant revoke {grant}", "run": "run narwhal scripts/narwhal.sh", "approve": "approve {confirmation} --yes",
 		"explain": "explain narwhal scripts/narwhal.sh", "execution list": "execution list", "execution show": "execution show {execution}",
 		"execution wait": "execution wait {execution}", "execution cancel": "execution cancel {execution}",
 		"execution artifact": "execution artifact {execution} narwhal.txt", "execution purge": "execution purge --before 2001-01-01T00:00:00Z --yes",
