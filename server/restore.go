@@ -85,8 +85,14 @@ func Restore(ctx context.Context, r io.Reader, dir, publicKey string) (_ BackupR
 	if err != nil {
 		return BackupReport{}, err
 	}
-	// What became of dir meanwhile decides the system: a rename never replaces a folder that has something in it.
-	if err := errors.Join(syncFolder(folder), os.Rename(folder, dir), syncFolder(parent)); err != nil {
+	if err := syncFolder(folder); err != nil {
+		return BackupReport{}, unwritable(err)
+	}
+	// What became of dir meanwhile the system decides: it removes no folder that has something in it, and renames over none.
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return BackupReport{}, unwritable(err)
+	}
+	if err := errors.Join(os.Rename(folder, dir), syncFolder(parent)); err != nil {
 		return BackupReport{}, unwritable(err)
 	}
 	report.Data = dir
