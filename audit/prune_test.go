@@ -318,8 +318,13 @@ func TestVerifyDuringPrune(t *testing.T) {
 			running = false
 		default:
 		}
-		if got := e.verify(); got.Result != audit.ResultValid {
-			t.Fatalf("got %+v", got)
+		// Removals that follow each other without a pause can be told to the caller, and never as a fault of the trail.
+		got, err := e.service.Verify(t.Context(), auditor(), nil)
+		if sallyport.CodeOf(err) == sallyport.CodeStoreUnavailable {
+			continue
+		}
+		if err != nil || got.Result != audit.ResultValid {
+			t.Errorf("got %+v, %v", got, err)
 		}
 	}
 	if got := e.verify(); got.PrunedThrough == 0 {

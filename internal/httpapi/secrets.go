@@ -26,7 +26,7 @@ func setSecret(c *call, p sallyport.Principal) (answer, error) {
 	if err := c.decode(&body); err != nil {
 		return answer{}, err
 	}
-	value := sallyport.Secret("")
+	var value sallyport.Secret
 	switch {
 	case (body.Value == nil) == (body.ValueBase64 == nil):
 		return answer{}, invalid("send either value or value_base64")
