@@ -54,11 +54,11 @@ func TestProtocolMatchesHelper(t *testing.T) {
 func TestConfigEncode(t *testing.T) {
 	t.Parallel()
 	filter := make([]byte, 16)
-	b, err := config{argv: []string{"/bin/x", "", "a b"}, env: []string{"A=1"}, filter: filter, data: 7, runID: 5, cpus: cpuMask{1: 9}}.encode()
+	b, err := config{argv: []string{"/bin/x", "", "a b"}, env: []string{"A=1"}, filter: filter, data: 7, cpuTime: 6, runID: 5, cpus: cpuMask{1: 9}}.encode()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const header = 12*4 + 7*8 + cpuWords*8
+	const header = 12*4 + 8*8 + cpuWords*8
 	if got, want := string(b[header+16:]), "/bin/x\x00\x00a b\x00A=1\x00"; got != want {
 		t.Errorf("blobs %q, want %q", got, want)
 	}
@@ -71,7 +71,10 @@ func TestConfigEncode(t *testing.T) {
 	if got := binary.NativeEndian.Uint64(b[12*4+6*8:]); got != 7 {
 		t.Errorf("limit_data %d, want 7", got)
 	}
-	if got := binary.NativeEndian.Uint64(b[12*4+8*8:]); got != 9 {
+	if got := binary.NativeEndian.Uint64(b[12*4+7*8:]); got != 6 {
+		t.Errorf("limit_cpu %d, want 6", got)
+	}
+	if got := binary.NativeEndian.Uint64(b[12*4+9*8:]); got != 9 {
 		t.Errorf("second word of cpus %d, want 9", got)
 	}
 	for name, tt := range map[string]struct {
