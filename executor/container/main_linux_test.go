@@ -273,8 +273,12 @@ func writeImage(out io.Writer) error {
 		}
 	}
 	for _, link := range [][2]string{
-		{"bin", "usr/bin"}, {"sbin", "usr/bin"}, {"lib", "usr/lib"}, {"lib64", "usr/lib64"},
-		{"usr/bin/sh", "dash"}, {"usr/bin/python3", filepath.Base(resolved("/usr/bin/python3"))},
+		{"bin", "usr/bin"},
+		{"sbin", "usr/bin"},
+		{"lib", "usr/lib"},
+		{"lib64", "usr/lib64"},
+		{"usr/bin/sh", "dash"},
+		{"usr/bin/python3", filepath.Base(resolved("/usr/bin/python3"))},
 	} {
 		seen["/"+link[0]] = true
 		if err := w.WriteHeader(&tar.Header{Name: link[0], Linkname: link[1], Typeflag: tar.TypeSymlink, Mode: 0o777}); err != nil {

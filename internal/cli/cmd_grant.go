@@ -161,7 +161,7 @@ func (c *grantListCommand) run(ctx context.Context, a *app) error {
 		return show(a, envelope, func(p *page, list client.GrantList) {
 			rows := make([][]string, 0, len(list.Grants))
 			for _, g := range list.Grants {
-				ends := whenOr(g.ExpiresAt, "never")
+				ends := whenOrNever(g.ExpiresAt)
 				if g.ExpiresSoon {
 					ends += " (soon)"
 				}

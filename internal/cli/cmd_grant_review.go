@@ -66,7 +66,7 @@ func (c *grantHistoryCommand) run(ctx context.Context, a *app) error {
 			}
 			p.table([]string{"NO", "AT", "ACTION", "BY"}, rows)
 			p.pairs([][2]string{
-				{"runs", strconv.Itoa(h.Runs.Count)}, {"first", whenOr(h.Runs.FirstAt, "never")}, {"last", whenOr(h.Runs.LastAt, "never")},
+				{"runs", strconv.Itoa(h.Runs.Count)}, {"first", whenOrNever(h.Runs.FirstAt)}, {"last", whenOrNever(h.Runs.LastAt)},
 			}...)
 		})
 	})

@@ -86,11 +86,11 @@ func (*keyListCommand) run(ctx context.Context, a *app) error {
 		return show(a, envelope, func(p *page, list client.KeyList) {
 			rows := make([][]string, 0, len(list.Keys))
 			for _, k := range list.Keys {
-				state := whenOr(k.ExpiresAt, "never")
+				state := whenOrNever(k.ExpiresAt)
 				if k.RevokedAt != nil {
 					state = "revoked"
 				}
-				rows = append(rows, []string{string(k.ID), k.Name, k.Prefix + "…", mayText(k), whenOr(k.LastUsedAt, "never"), state})
+				rows = append(rows, []string{string(k.ID), k.Name, k.Prefix + "…", mayText(k), whenOrNever(k.LastUsedAt), state})
 			}
 			p.table([]string{"KEY", "NAME", "BEGINS", "SCOPES", "LAST USED", "EXPIRES"}, rows)
 		})

@@ -126,7 +126,7 @@ func printAccounts(p *page, accounts ...sallyport.Account) {
 		if one.DisabledAt != nil {
 			state = "disabled"
 		}
-		rows = append(rows, []string{string(one.ID), joinWords(one.Roles), whenOr(one.LastSeenAt, "never"), state})
+		rows = append(rows, []string{string(one.ID), joinWords(one.Roles), whenOrNever(one.LastSeenAt), state})
 	}
 	p.table([]string{"PRINCIPAL", "ROLES", "LAST SEEN", "STATE"}, rows)
 }

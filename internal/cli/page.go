@@ -138,9 +138,9 @@ func millis(ms int64) string {
 
 func when(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
-func whenOr(t *time.Time, none string) string {
+func whenOrNever(t *time.Time) string {
 	if t == nil {
-		return none
+		return "never"
 	}
 	return when(*t)
 }
