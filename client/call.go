@@ -30,6 +30,17 @@ type request struct {
 	header http.Header
 }
 
+// idempotent names the call for the server, which then does it once; an empty key does nothing.
+func (r *request) idempotent(key string) {
+	if key == "" {
+		return
+	}
+	if r.header == nil {
+		r.header = http.Header{}
+	}
+	r.header.Set("Idempotency-Key", key)
+}
+
 func get(path string, query url.Values) request {
 	return request{method: http.MethodGet, path: path, query: query}
 }

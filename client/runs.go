@@ -67,12 +67,7 @@ func (c *Client) execute(ctx context.Context, req RunRequest, async bool) (sally
 	if err != nil {
 		return sallyport.Envelope[sallyport.Execution]{}, err
 	}
-	if req.IdempotencyKey != "" {
-		if r.header == nil {
-			r.header = http.Header{}
-		}
-		r.header.Set("Idempotency-Key", req.IdempotencyKey)
-	}
+	r.idempotent(req.IdempotencyKey)
 	return call[sallyport.Execution](ctx, c, r)
 }
 

@@ -174,6 +174,7 @@ func (c *Client) Save(ctx context.Context, req registry.SaveRequest) (sallyport.
 	if err != nil {
 		return sallyport.Envelope[registry.SaveResult]{}, err
 	}
+	r.idempotent(req.IdempotencyKey)
 	return call[registry.SaveResult](ctx, c, r)
 }
 

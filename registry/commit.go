@@ -137,7 +137,7 @@ func (s *Service) revisionSave(p sallyport.Principal, d draft) RevisionSave {
 	for i := range revision.Components {
 		revision.Components[i].ID = sallyport.ComponentID(newID())
 	}
-	save := RevisionSave{Create: d.existing == nil, Publish: d.publish, Instructions: d.manifest.md.Body}
+	save := RevisionSave{Create: d.existing == nil, Publish: d.publish, Instructions: d.manifest.md.Body, Once: d.once}
 	if d.existing == nil {
 		save.Skill = sallyport.Skill{
 			ID: sallyport.SkillID(newID()), TenantID: p.TenantID, TeamID: d.place.team, OwnerID: d.place.owner,

@@ -19,6 +19,7 @@ type memory struct {
 	mu        sync.Mutex
 	skills    map[sallyport.SkillID]sallyport.Skill
 	revisions map[sallyport.SkillID][]sallyport.Revision // oldest first, with content
+	keys      map[string]registry.Saved                  // by principal and idempotency key
 	saves     int
 	purged    []sallyport.Entry // entries of purges
 	failSave  error
@@ -26,7 +27,7 @@ type memory struct {
 }
 
 func newMemory() *memory {
-	return &memory{skills: map[sallyport.SkillID]sallyport.Skill{}, revisions: map[sallyport.SkillID][]sallyport.Revision{}}
+	return &memory{skills: map[sallyport.SkillID]sallyport.Skill{}, revisions: map[sallyport.SkillID][]sallyport.Revision{}, keys: map[string]registry.Saved{}}
 }
 
 func (m *memory) Skill(_ context.Context, tenant sallyport.TenantID, id sallyport.SkillID) (sallyport.Skill, error) {
@@ -155,7 +156,17 @@ func (m *memory) SaveRevision(_ context.Context, tenant sallyport.TenantID, save
 	m.skills[skill.ID] = skill
 	m.revisions[skill.ID] = append(m.revisions[skill.ID], revision)
 	m.saves++
+	if save.Once != nil {
+		m.keys[string(revision.Author)+" "+save.Once.Key] = registry.Saved{Request: save.Once.Request, SkillID: skill.ID, RevisionID: revision.ID}
+	}
 	return skill, revision, nil
+}
+
+func (m *memory) SavedOnce(_ context.Context, _ sallyport.TenantID, p sallyport.PrincipalID, key string, _ time.Time) (registry.Saved, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	saved, found := m.keys[string(p)+" "+key]
+	return saved, found, nil
 }
 
 func (m *memory) Publish(_ context.Context, tenant sallyport.TenantID, id sallyport.SkillID, revision sallyport.RevisionID, at time.Time, _ sallyport.PrincipalID) (sallyport.Skill, error) {

@@ -120,6 +120,9 @@ type SaveRequest struct {
 	CreateOnly bool
 	Publish    bool
 	Message    string
+	// IdempotencyKey makes the save safe to repeat for 24 hours: the same key of the same principal makes one revision, and every other
+	// save with it gets that one, as Repeated. Empty saves each time.
+	IdempotencyKey string
 }
 
 // SaveResult says what a save did. Unchanged: equal content made no new revision.
@@ -128,7 +131,9 @@ type SaveResult struct {
 	Revision  sallyport.Revision `json:"revision"`
 	Created   bool               `json:"created"`
 	Unchanged bool               `json:"unchanged"`
-	Problems  []Problem          `json:"problems"`
+	// Repeated says that an earlier save with the same idempotency key made the revision; Problems are not told again.
+	Repeated bool      `json:"repeated,omitempty"`
+	Problems []Problem `json:"problems"`
 }
 
 // Problem is one finding about a skill: a code, where, and the remedy in its message. Line is 0 where the whole file is meant.

@@ -49,6 +49,13 @@ func (s *Service) Save(ctx context.Context, p sallyport.Principal, req SaveReque
 	if err := p.Require(opSave, sallyport.ScopeMemoryWrite); err != nil {
 		return SaveResult{}, err
 	}
+	if req.IdempotencyKey != "" {
+		return s.saveOnce(ctx, p, req)
+	}
+	return s.save(ctx, p, req, nil)
+}
+
+func (s *Service) save(ctx context.Context, p sallyport.Principal, req SaveRequest, once *SaveOnce) (SaveResult, error) {
 	if err := checkRequest(req); err != nil {
 		return SaveResult{}, err
 	}
@@ -73,6 +80,7 @@ func (s *Service) Save(ctx context.Context, p sallyport.Principal, req SaveReque
 		// The slug stood in for a directory; a name that gives this very slug fits it.
 		d.manifest.problems = slices.DeleteFunc(d.manifest.problems, func(p Problem) bool { return p.Code == ProblemNameDirectory })
 	}
+	d.once = once
 	return s.commit(ctx, p, d)
 }
 
@@ -87,6 +95,7 @@ type draft struct {
 	manifest manifest
 	publish  bool
 	message  string
+	once     *SaveOnce
 }
 
 // locate finds the skill that a request is about, or where a new one goes.

@@ -28,8 +28,11 @@ type Store interface {
 	// SaveRevision creates the skill when save.Create, else adds a revision to it, in one transaction:
 	// SLUG_TAKEN when another skill has the slug in the same team (or is the same owner's personal one),
 	// REVISION_CONFLICT when the latest revision is not save.ExpectedLatest. It assigns the revision number, and
-	// publishes when save.Publish. Blobs are stored once by sha256.
+	// publishes when save.Publish. Blobs are stored once by sha256. REVISION_CONFLICT too when save.Once stands for another revision.
 	SaveRevision(ctx context.Context, tenant sallyport.TenantID, save RevisionSave) (sallyport.Skill, sallyport.Revision, error)
+	// SavedOnce returns what a principal's idempotency key stands for, when it was recorded after since. A key whose revision is gone
+	// stands for nothing.
+	SavedOnce(ctx context.Context, tenant sallyport.TenantID, principal sallyport.PrincipalID, key string, since time.Time) (Saved, bool, error)
 	// Publish points the skill at the revision, marks it published and keeps by whom; REVISION_NOT_FOUND.
 	Publish(ctx context.Context, tenant sallyport.TenantID, skill sallyport.SkillID, id sallyport.RevisionID, at time.Time, by sallyport.PrincipalID) (sallyport.Skill, error)
 	// DeleteRevision removes a draft of the skill with its manifest, and content that nothing else holds; REVISION_NOT_FOUND.
@@ -78,4 +81,6 @@ type RevisionSave struct {
 	Publish  bool
 	// Instructions is the body of SKILL.md, for full text search.
 	Instructions string
+	// Once is the idempotency key of the revision's author, kept with the save; nil without one.
+	Once *SaveOnce
 }

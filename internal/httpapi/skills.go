@@ -129,6 +129,9 @@ func saveSkill(c *call, p sallyport.Principal) (answer, error) {
 		CreateOnly:         body.CreateOnly, Publish: body.Publish, Message: body.Message,
 	}
 	var err error
+	if req.IdempotencyKey, err = c.idempotencyKey(); err != nil {
+		return answer{}, err
+	}
 	if req.Remove, err = texts("/remove", body.Remove); err != nil {
 		return answer{}, err
 	}
@@ -144,7 +147,7 @@ func saveSkill(c *call, p sallyport.Principal) (answer, error) {
 		return answer{}, err
 	}
 	result.Problems = list(result.Problems)
-	if result.Unchanged {
+	if result.Unchanged || result.Repeated {
 		return ok(result), nil
 	}
 	return created(result, "/v1/skills/"+string(result.Skill.ID)+"/revisions/"+string(result.Revision.ID)), nil

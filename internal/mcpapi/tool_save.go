@@ -145,8 +145,13 @@ func saveRequest(c *call, args saveArguments) (registry.SaveRequest, error) {
 	if err != nil {
 		return registry.SaveRequest{}, c.invalid(err)
 	}
+	key, err := c.idempotencyKey()
+	if err != nil {
+		return registry.SaveRequest{}, err
+	}
 	skillMD := registry.ComposeSkillMD(args.Name, args.Description, args.Instructions)
 	return registry.SaveRequest{
+		IdempotencyKey:     key,
 		Ref:                sallyport.SkillRef{Slug: args.Slug, TeamID: sallyport.TeamID(args.TeamID)},
 		Files:              append([]registry.File{{Path: registry.SkillFile, Content: skillMD}}, files...),
 		ExpectedRevisionID: sallyport.RevisionID(args.ExpectedRevisionID),

@@ -31,6 +31,11 @@ func (s *Store) SaveRevision(ctx context.Context, tenant sallyport.TenantID, sav
 		if err := addRevision(ctx, tx, tenant, id, save.Revision, save.Publish); err != nil {
 			return s.reused(err, "revision")
 		}
+		if save.Once != nil {
+			if err := recordOnce(ctx, tx, tenant, save, id); err != nil {
+				return err
+			}
+		}
 		if save.Publish {
 			if err := addPublication(ctx, tx, tenant, save.Revision.ID, save.Revision.Author, savedAt(save)); err != nil {
 				return err

@@ -15,6 +15,7 @@ import (
 
 func saveTests() []test {
 	return []test{
+		{"an idempotency key", savedOnce},
 		{"revision round trip", revisionRoundTrip},
 		{"content round trip", contentRoundTrip},
 		{"revisions are numbered", revisionsAreNumbered},
