@@ -12,10 +12,12 @@ func showFindings(c *call, p sallyport.Principal) (answer, error) {
 	if patterns := c.query.text("exclude"); patterns != "" {
 		req.Exclude = strings.Split(patterns, ",")
 	}
-	found, err := c.api.cfg.Skills.Findings(c.ctx(), p, c.skillRef(c.query.text("team_id")), req)
-	if err != nil {
-		return answer{}, err
-	}
+	found, err := c.findings(p, c.skillRef(c.query.text("team_id")), req)
+	return ok(found), err
+}
+
+func (c *call) findings(p sallyport.Principal, ref sallyport.SkillRef, req registry.FindingsRequest) (registry.Findings, error) {
+	found, err := c.api.cfg.Skills.Findings(c.ctx(), p, ref, req)
 	found.Findings, found.Unscanned, found.Exclusions = list(found.Findings), list(found.Unscanned), list(found.Exclusions)
-	return ok(found), nil
+	return found, err
 }

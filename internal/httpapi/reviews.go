@@ -29,7 +29,7 @@ func reviewRevision(c *call, p sallyport.Principal) (answer, error) {
 		return answer{}, err
 	}
 	data.Digest = data.Revision.Digest
-	if data.Findings, err = c.api.cfg.Skills.Findings(c.ctx(), p, ref, registry.FindingsRequest{RevisionID: basis.Revision.ID}); err != nil {
+	if data.Findings, err = c.findings(p, ref, registry.FindingsRequest{RevisionID: basis.Revision.ID}); err != nil {
 		return answer{}, err
 	}
 	if basis.Last != nil {
