@@ -75,8 +75,7 @@ func (t *GitTree) ReadFile(ctx context.Context, name string, limit int64) ([]byt
 	if !found {
 		return nil, sallyport.Errorf("registry.git", sallyport.CodeInvalidArgument, "the file cannot be read: it is not in the commit")
 	}
-	_, content, err := t.objects.Read(ctx, hash, limit)
-	return content, err
+	return gitread.ReadFile(ctx, t.objects, hash, limit)
 }
 
 // Close releases the repository.

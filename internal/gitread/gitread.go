@@ -91,3 +91,12 @@ func missing(hash Hash) error {
 }
 
 var errShort = errors.New("an object ends too early, or is none")
+
+// ReadFile reads what an entry of a tree calls a file, at most limit bytes plus one. An object of another kind is no file.
+func ReadFile(ctx context.Context, objects Objects, hash Hash, limit int64) ([]byte, error) {
+	kind, content, err := objects.Read(ctx, hash, limit)
+	if err == nil && kind != plumbing.BlobObject {
+		return nil, invalid("the object %s is no file", hash.String()[:12])
+	}
+	return content, err
+}

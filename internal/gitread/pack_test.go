@@ -298,6 +298,24 @@ func TestReadPackLeavesOut(t *testing.T) {
 	wantCode(t, err, sallyport.CodeInvalidArgument)
 }
 
+// A tree that calls another tree a file does not make one of it.
+func TestReadFileOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	var p packer
+	blob := p.object(blobType, []byte("x"))
+	folder := p.tree(row{"100644", "x", blob})
+	commit := p.commit(p.tree(row{"100644", "file", blob}, row{"100644", "folder", folder}))
+	_, pack, err := list(t, p.bytes(), commit, gitread.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if content, err := gitread.ReadFile(t.Context(), pack, blob, 10); err != nil || string(content) != "x" {
+		t.Errorf("a file: %q, %v", content, err)
+	}
+	_, err = gitread.ReadFile(t.Context(), pack, folder, 10)
+	wantCode(t, err, sallyport.CodeInvalidArgument)
+}
+
 func TestListRefusesHostileTrees(t *testing.T) {
 	t.Parallel()
 	limits := gitread.Limits{Entries: 1000, TotalBytes: 1 << 20}
