@@ -98,6 +98,9 @@ func openSource(ctx context.Context, name string) (source, error) {
 		return source{}, refuse("the path cannot be resolved", err)
 	}
 	info, err := os.Stat(absolute)
+	if err == nil { // what Abs makes of a#subdir=../.. is another folder, and there
+		_, err = os.Stat(name)
+	}
 	if folder, at, git := gitSource(name, err != nil); git {
 		s, err := openGitSource(ctx, folder, at)
 		if err != nil {

@@ -31,6 +31,8 @@ func TestOpenPathsRefuses(t *testing.T) {
 		text:                         sallyport.CodeInvalidArgument,
 		os.DevNull:                   sallyport.CodeInvalidArgument,
 		bomb:                         sallyport.CodeRequestTooLarge,
+		// A folder that is not there, and not what is left of the path when .. takes its name away.
+		filepath.Join(dir, "nobody#subdir=..") + "/..": sallyport.CodeInvalidArgument,
 	} {
 		tree, err := registry.OpenPaths(t.Context(), []string{path})
 		if err == nil {
