@@ -29,6 +29,9 @@ type TarTree struct {
 	commit  string
 }
 
+// maxFault bounds what such a record says, in characters.
+const maxFault = 240
+
 // commitRecord is the global PAX record in which git archive, and [PathsTree.WriteTar], name the commit.
 const commitRecord = "comment"
 
@@ -122,16 +125,31 @@ type meteredReader struct {
 	r      io.Reader
 	packed *countingReader
 	n      int64
+	zeros  int64 // at the end of what was read
+	ended  bool  // its end was seen
 	limits TreeLimits
 }
 
 func (m *meteredReader) Read(p []byte) (int, error) {
 	n, err := m.r.Read(p)
 	m.n += int64(n)
+	m.ended = m.ended || errors.Is(err, io.EOF)
+	if rest := len(bytes.TrimRight(p[:n], "\x00")); rest > 0 {
+		m.zeros = int64(n - rest)
+	} else {
+		m.zeros += int64(n)
+	}
 	if over := m.limits.bomb(m.n, m.packed.n); over != nil {
 		return 0, over
 	}
 	return n, err
+}
+
+// cutShort reports whether the stream ended where another entry could have followed: between two, without the blocks of zeros that end a tar. One
+// block of them is enough, as it is for other readers, and nothing at all is an archive of nothing.
+func (m *meteredReader) cutShort() bool {
+	const block = 512
+	return m.ended && m.n > 0 && (m.zeros < block || m.n%block != 0)
 }
 
 func (t *TarTree) index(r io.Reader) error {
@@ -149,6 +167,10 @@ func (t *TarTree) index(r io.Reader) error {
 	var offset int64
 	for {
 		header, err := archive.Next()
+		if errors.Is(err, io.EOF) && metered.cutShort() {
+			return sallyport.Errorf("registry.tree", sallyport.CodeInvalidArgument,
+				"the archive ends without its end mark, so files may be missing; send all of it, or make it again")
+		}
 		if errors.Is(err, io.EOF) {
 			// To the end, so that the checksum of a gzip stream is looked at.
 			if _, err := io.Copy(io.Discard, metered); err != nil {
@@ -193,7 +215,7 @@ func (t *TarTree) add(archive *tar.Reader, header *tar.Header, offset int64) (in
 	shown, fault := checkEncoding(name)
 	entry := TreeEntry{Path: shown, Type: EntryOther, Mode: uint32(fs.FileMode(header.Mode).Perm()), Fault: fault}
 	if said := header.PAXRecords[faultRecord]; said != "" {
-		entry.Fault = shorten(printable(said))
+		entry.Fault = shortenTo(printable(said), maxFault)
 	}
 	if header.PAXRecords[submoduleRecord] != "" {
 		entry.Type = EntrySubmodule
@@ -246,16 +268,21 @@ func (t *TarTree) store(archive *tar.Reader, name string, size, offset int64) (i
 	return offset + written, nil
 }
 
-// entryName drops what archivers put around a name: ./ before it, slashes behind it.
+// entryName drops what archivers put into a name without meaning: ./ before it, /./ and // within it, slashes behind it. An absolute name stays
+// absolute, and .. stays for those who refuse it.
 func entryName(name string) string {
-	for strings.HasPrefix(name, "./") {
-		name = strings.TrimLeft(name[2:], "/")
-	}
-	if trimmed := strings.TrimRight(name, "/"); trimmed != "" {
-		name = trimmed
-	}
-	if name == "." || path.Clean(name) == "." {
+	if path.Clean(name) == "." {
 		return "."
 	}
-	return name
+	var kept []string
+	for segment := range strings.SplitSeq(name, "/") {
+		if segment != "" && segment != "." {
+			kept = append(kept, segment)
+		}
+	}
+	plain := strings.Join(kept, "/")
+	if strings.HasPrefix(name, "/") {
+		return "/" + plain
+	}
+	return plain
 }

@@ -303,6 +303,57 @@ func TestOpenTar(t *testing.T) {
 	}
 }
 
+// An archive that was cut off between two files is no archive of the first one.
+func TestOpenTarCutShort(t *testing.T) {
+	t.Parallel()
+	whole := tarOf(t, member{name: "a/SKILL.md", content: "hello"}, member{name: "a/x.py", content: "print(1)"})
+	const block, first = 512, 1024 // a header and a block of content
+	for name, n := range map[string]int{"in the padding": first - 300, "behind a file": first, "behind all files": 2 * first} {
+		_, err := registry.OpenTar(bytes.NewReader(whole[:n]), registry.TreeLimits{}, t.TempDir())
+		if sallyport.CodeOf(err) != sallyport.CodeInvalidArgument || !strings.Contains(err.Error(), "end mark") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := registry.OpenTar(bytes.NewReader(gzipped(t, whole[:n])), registry.TreeLimits{}, t.TempDir()); sallyport.CodeOf(err) != sallyport.CodeInvalidArgument {
+			t.Errorf("gzipped %s: %v", name, err)
+		}
+	}
+	for name, n := range map[string]int{"one block of zeros": 2*first + block, "two": 2*first + 2*block} {
+		if got := listing(t, openTar(t, whole[:n])); len(got) != 2 {
+			t.Errorf("%s: %v", name, got)
+		}
+		if got := listing(t, openTar(t, gzipped(t, whole[:n]))); len(got) != 2 {
+			t.Errorf("gzipped %s: %v", name, got)
+		}
+	}
+}
+
+// Dots and slashes that change nothing are left out of names: tar writes a/./SKILL.md when it is told to pack a/. itself.
+func TestArchiveNamesWithoutMeaning(t *testing.T) {
+	t.Parallel()
+	want := []string{"file ../up", "file /abs/b", "dir a", "file a/../b", "file a/SKILL.md", "file a/b/c"}
+	names := []string{"a/./", "a/./SKILL.md", ".//a///b/./c", "/abs//b", "./../up", "a/../b"}
+	var members []member
+	var headers []zip.FileHeader
+	for _, name := range names {
+		kind := byte(tar.TypeReg)
+		if strings.HasSuffix(name, "/") {
+			kind = tar.TypeDir
+		}
+		members, headers = append(members, member{name: name, kind: kind}), append(headers, zip.FileHeader{Name: name})
+	}
+	if diff := cmp.Diff(want, listing(t, openTar(t, tarOf(t, members...)))); diff != "" {
+		t.Errorf("tar (-want +got):\n%s", diff)
+	}
+	archive := zipOf(t, headers...)
+	opened, err := registry.OpenZip(bytes.NewReader(archive), int64(len(archive)), registry.TreeLimits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, listing(t, opened)); diff != "" {
+		t.Errorf("zip (-want +got):\n%s", diff)
+	}
+}
+
 func TestOpenTarLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

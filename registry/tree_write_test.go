@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"io"
 	"os"
@@ -176,4 +177,30 @@ func FuzzImportArchive(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A fault that is sent along arrives with its remedy.
+func TestWriteTarKeepsTheRemedy(t *testing.T) {
+	t.Parallel()
+	archive := filepath.Join(t.TempDir(), "a.zip")
+	if err := os.WriteFile(archive, zipOf(t, zip.FileHeader{Name: "a/\xd6\xd0\xce\xc4.md", Comment: "x"}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := registry.OpenPaths(t.Context(), []string{archive})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close() //nolint:errcheck // read only
+	before, err := opened.Entries(t.Context())
+	if err != nil || len(before) != 1 || before[0].Fault == "" {
+		t.Fatalf("%v, %v", before, err)
+	}
+	var sent bytes.Buffer
+	if err := registry.WriteTar(t.Context(), &sent, []string{archive}); err != nil {
+		t.Fatal(err)
+	}
+	after, err := openTar(t, sent.Bytes()).Entries(t.Context())
+	if err != nil || len(after) != 1 || after[0].Fault != before[0].Fault {
+		t.Errorf("sent %q, arrived %v, %v", before[0].Fault, after, err)
+	}
 }

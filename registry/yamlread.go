@@ -195,8 +195,10 @@ func (r *yamlReader) scalar(node *yaml.Node) yamlValue {
 }
 
 // shorten keeps a caller's text in a message short.
-func shorten(s string) string {
-	const most = 80
+func shorten(s string) string { return shortenTo(s, 80) }
+
+// shortenTo keeps at most so many characters of s.
+func shortenTo(s string, most int) string {
 	runes := []rune(s)
 	if len(runes) <= most {
 		return s
