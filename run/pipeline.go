@@ -186,7 +186,11 @@ func (s *Service) execute(
 	began := time.Now()
 	done := make(chan executed, 1)
 	approved.TraceParent = cmp.Or(s.cfg.Observer.TraceParent(ctx), approved.TraceParent)
-	s.background.Go(func() { done <- s.call(execCtx, approved) })
+	s.background.Go(func() {
+		got := executed{err: errors.New("the executor ended its goroutine")}
+		defer func() { done <- got }()
+		got = s.call(execCtx, approved)
+	})
 
 	// letGo frees the slot when the executor returns or its time is over, for a caller that no longer waits.
 	letGo := func() {
@@ -215,7 +219,10 @@ func (s *Service) execute(
 			// The caller went away and the script was stopped for it: never a timeout, never an error of the script.
 			return sallyport.Result{}, stopped(ctx)
 		}
-		return got.result, got.err
+		if got.err != nil {
+			return sallyport.Result{}, &executorError{got.err}
+		}
+		return got.result, nil
 	case <-ctx.Done():
 		execution.DurationMS = time.Since(began).Milliseconds()
 		stop()
@@ -229,6 +236,13 @@ func (s *Service) execute(
 		return sallyport.Result{}, errDeaf
 	}
 }
+
+// executorError is an executor's failure while the caller waited. A cancellation or a deadline inside of it is the executor's own,
+// such as that of a connection, and never the caller's.
+type executorError struct{ err error }
+
+func (e *executorError) Error() string { return e.err.Error() }
+func (e *executorError) Unwrap() error { return e.err }
 
 type executed struct {
 	result sallyport.Result
@@ -246,6 +260,7 @@ func (s *Service) call(ctx context.Context, req sallyport.ExecRequest) (got exec
 		return executed{err: sallyport.NotStarted(errors.New("no executor is configured"))}
 	}
 	got.result, got.err = s.cfg.Executor.Execute(ctx, req)
+	got.result = reported(got.result, s.kind())
 	return got
 }
 

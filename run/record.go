@@ -233,6 +233,7 @@ func (s *Service) conclude(e *sallyport.Execution, broken error) (answer error) 
 	}
 	began := e.Status == sallyport.StatusRunning
 	code := sallyport.CodeOf(broken)
+	_, executors := errors.AsType[*executorError](broken)
 	fail := func(status sallyport.Status, kind sallyport.Code) {
 		e.Status, e.ErrorKind, e.ErrorMessage = status, kind, sallyport.Lookup(kind).Message
 	}
@@ -245,10 +246,10 @@ func (s *Service) conclude(e *sallyport.Execution, broken error) (answer error) 
 		fail(sallyport.StatusTimeout, sallyport.CodeExecutionTimeout)
 		e.Limit = sallyport.LimitWall
 		return nil
-	case errors.Is(broken, context.Canceled), code == sallyport.CodeCanceled:
+	case !executors && (errors.Is(broken, context.Canceled) || code == sallyport.CodeCanceled):
 		fail(sallyport.StatusCanceled, sallyport.CodeExecutionCanceled)
 		return nil
-	case errors.Is(broken, context.DeadlineExceeded):
+	case !executors && errors.Is(broken, context.DeadlineExceeded):
 		// The caller's own deadline passed; the script's never shows up here.
 		fail(sallyport.StatusCanceled, sallyport.CodeExecutionCanceled)
 		return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,10 +19,7 @@ import (
 // streams are cut again, contradictions resolved, everything bounded.
 func settle(e *sallyport.Execution, r sallyport.Result, limits sallyport.Limits, hidden *hider) []sallyport.ArtifactFile {
 	r = hidden.result(r)
-	if !r.StartedAt.IsZero() {
-		at := r.StartedAt.UTC()
-		e.StartedAt = &at
-	}
+	settleStart(e, r.StartedAt)
 	settleStreams(e, r, limits.OutputBytes)
 	settleOutcome(e, r)
 	settleOutputData(e, r, limits.OutputBytes)
@@ -133,7 +131,7 @@ func settleOutcome(e *sallyport.Execution, r sallyport.Result) {
 		e.Signal, e.SignalName = 0, ""
 		end(sallyport.StatusTimeout, sallyport.CodeExecutionTimeout, sallyport.LimitWall, "")
 	case r.StartError != "":
-		end(sallyport.StatusError, sallyport.CodeScriptExecutionError, "", "the script could not be started: "+r.StartError)
+		end(sallyport.StatusError, sallyport.CodeScriptExecutionError, "", "the script could not be started: "+sentence(r.StartError))
 	case r.Limit == sallyport.LimitOutput:
 		end(sallyport.StatusResourceExhausted, sallyport.CodeResourceExhausted, sallyport.LimitOutput, "the script wrote more output than it was allowed and was stopped")
 	case r.Limit == sallyport.LimitMemory, signal == syscall.SIGKILL && r.Usage.OOMKills > 0:
@@ -176,13 +174,13 @@ func settleOutputData(e *sallyport.Execution, r sallyport.Result, limit int64) {
 
 func settleArtifacts(e *sallyport.Execution, r sallyport.Result, limits sallyport.Limits) []sallyport.ArtifactFile {
 	e.ArtifactsLost = r.ArtifactsLost
-	e.ArtifactNotes = boundNotes(r.ArtifactNotes)
+	notes := slices.Clone(r.ArtifactNotes)
 	e.Artifacts = []sallyport.Artifact{}
 	var kept []sallyport.ArtifactFile
 	var total int64
 	seen := map[string]bool{}
 	skip := func(path, why string) {
-		e.ArtifactNotes = append(e.ArtifactNotes, strconv.Quote(path)+": "+why)
+		notes = append(notes, strconv.Quote(path[:min(len(path), maxSentence)])+": "+why)
 	}
 	for _, file := range r.Artifacts {
 		size := int64(len(file.Content))
@@ -205,6 +203,7 @@ func settleArtifacts(e *sallyport.Execution, r sallyport.Result, limits sallypor
 			})
 		}
 	}
+	e.ArtifactNotes = boundNotes(notes)
 	return kept
 }
 
@@ -216,7 +215,7 @@ func boundNotes(notes []string) []string {
 	}
 	bounded := make([]string, 0, len(notes))
 	for _, note := range notes {
-		text, _, _ := bound([]byte(note), false, 512)
+		text, _, _ := bound([]byte(note), false, maxSentence)
 		bounded = append(bounded, text)
 	}
 	return bounded

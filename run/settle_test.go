@@ -53,6 +53,7 @@ func TestOutcome(t *testing.T) {
 		"start failure":          {sallyport.Result{StartError: "no such interpreter"}, sallyport.StatusError, sallyport.CodeScriptExecutionError, "", -1, 0},
 		"negative exit":          {sallyport.Result{ExitCode: code(-1)}, sallyport.StatusLost, sallyport.CodeExecutionLost, "", -1, 0},
 		"exit over 255":          {sallyport.Result{ExitCode: code(256)}, sallyport.StatusLost, sallyport.CodeExecutionLost, "", -1, 0},
+		"signal over 64":         {sallyport.Result{Signal: 99999}, sallyport.StatusLost, sallyport.CodeExecutionLost, "", -1, 0},
 		"nothing":                {sallyport.Result{}, sallyport.StatusLost, sallyport.CodeExecutionLost, "", -1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
