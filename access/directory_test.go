@@ -398,6 +398,22 @@ func TestPolicyNarrows(t *testing.T) {
 	}
 }
 
+// What the installation wants of every tenant holds under an empty policy too, and is shown so.
+func TestEffectiveShowsTheInstallation(t *testing.T) {
+	t.Parallel()
+	w := newTenancy(t)
+	skills, _ := newWorld()
+	service := access.New(access.Config{
+		Store: w.store, Trail: w.trail, Skills: skills, Now: func() time.Time { return w.now },
+		Installation: access.Installation{Confirm: true, MaskOutputs: true},
+	})
+	view, err := service.ShowPolicy(t.Context(), w.boss())
+	must(t, err)
+	if !view.Effective.Confirm || !view.Effective.MaskOutputs {
+		t.Errorf("confirm %v, mask_outputs %v", view.Effective.Confirm, view.Effective.MaskOutputs)
+	}
+}
+
 // Every administrative change needs admin, is on record with what was before and after, and does not happen when it cannot be.
 func TestChangesAreAuditedFirst(t *testing.T) {
 	t.Parallel()

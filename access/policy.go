@@ -44,6 +44,9 @@ type Installation struct {
 	Limits         sallyport.Limits
 	TenantQuota    sallyport.Quota
 	PrincipalQuota sallyport.Quota
+	// Confirm demands a person's yes for every run, and MaskOutputs hides the values of declared secrets in every tenant's outputs.
+	Confirm     bool
+	MaskOutputs bool
 	// GrantsByPublisher lets a principal who holds both scopes grant what it publishes.
 	GrantsByPublisher bool
 }
@@ -55,7 +58,7 @@ func (i Installation) under(policy sallyport.Policy) Effective {
 		Interpreters:   []string{}, Runtimes: policy.Runtimes,
 		Limits:      i.Limits.Narrow(policy.Limits),
 		TenantQuota: i.TenantQuota.Narrow(policy.TenantQuota), PrincipalQuota: i.PrincipalQuota.Narrow(policy.PrincipalQuota),
-		Confirm: policy.Confirm, SeparateDuties: policy.SeparateDuties, MaskOutputs: policy.MaskOutputs,
+		Confirm: i.Confirm || policy.Confirm, SeparateDuties: policy.SeparateDuties, MaskOutputs: i.MaskOutputs || policy.MaskOutputs,
 		GrantsByPublisher: i.GrantsByPublisher && !policy.SeparateDuties,
 	}
 	for _, extension := range i.Interpreters {

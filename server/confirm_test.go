@@ -358,3 +358,18 @@ func mustJSON(data []byte, err error) []byte {
 	}
 	return data
 }
+
+// A tenant's policy shows what the installation wants of every run.
+func TestPolicyShowsTheInstallation(t *testing.T) {
+	t.Parallel()
+	for _, shown := range []bool{false, true} {
+		s, _ := confirming(t, func(cfg *server.Config) { cfg.ShowSecrets = shown })
+		view, err := s.Access().ShowPolicy(t.Context(), server.Operator())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := view.Effective; !e.Confirm || e.MaskOutputs == shown {
+			t.Errorf("secrets shown %v: confirm %v, mask_outputs %v", shown, e.Confirm, e.MaskOutputs)
+		}
+	}
+}

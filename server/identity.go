@@ -26,6 +26,7 @@ func (c Config) identity(ensure func(ctx context.Context, tenant sallyport.Tenan
 func (c Config) installation() access.Installation {
 	i := access.Installation{
 		ScriptsEnabled: c.ScriptsEnabled, GrantsByPublisher: c.GrantsByPublisher, RequiredLayers: c.RequiredLayers, Limits: run.FullLimits(c.Limits),
+		Confirm: c.Confirm, MaskOutputs: !c.ShowSecrets,
 		TenantQuota: sallyport.Quota(c.Quotas.Tenant), PrincipalQuota: sallyport.Quota(c.Quotas.Principal),
 	}
 	for _, row := range c.Interpreters {
