@@ -281,6 +281,7 @@ func TestNamesAndValues(t *testing.T) {
 		"", "a", "token", "1A", "_A", "A-B", "A B", "A=B", "Ä", "A\x00", strings.Repeat("A", 65), "PATH", "HOME", "LANG", "TMPDIR", "LD_PRELOAD", "LD_X",
 		"SKILL_ROOT", "SKILL_X", "SALLYPORT_KEY", "PYTHONPATH", "PYTHONSTARTUP", "NODE_OPTIONS", "BASH_ENV", "ENV", "IFS", "GIT_SSH_COMMAND", "PERL5LIB",
 		"RUBYOPT", "GCONV_PATH", "LC_ALL", "DYLD_INSERT_LIBRARIES", "BASH_FUNC_X", "GLIBC_TUNABLES", "HTTPS_PROXY", "SSLKEYLOGFILE",
+		"BASH_LOADABLES_PATH", "BASH_XTRACEFD", "EXECIGNORE", "POSIXLY_CORRECT", "TMOUT", "MALLOC_CHECK_", "MALLOC_ARENA_MAX", "LUA_PATH", "TERMINFO",
 	} {
 		_, err := s.Set(t.Context(), admin("default"), name, "hunter2")
 		wantCode(t, name, err, sallyport.CodeInvalidArgument)
