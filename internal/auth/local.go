@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/sallyport-dev/sallyport"
@@ -51,7 +52,10 @@ func loopbackAddr(remote string) bool {
 // without a port.
 func loopbackHost(host string) bool {
 	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
+	if h, port, err := net.SplitHostPort(host); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return false // 127.0.0.1:80.evil.example is no address of this machine
+		}
 		name = h
 	} else if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
 		name = host[1 : len(host)-1]

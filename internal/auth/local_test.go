@@ -55,6 +55,8 @@ func TestLoopback(t *testing.T) {
 		"Via":                        {header("Via", "1.1 proxy"), sallyport.CodeUnauthenticated},
 		"rebound name":               {host("evil.example:8080"), sallyport.CodeAccessDenied},
 		"name that begins right":     {host("localhost.evil.example"), sallyport.CodeAccessDenied},
+		"port that is a name":        {host("127.0.0.1:8080.evil.example"), sallyport.CodeAccessDenied},
+		"port that is too large":     {host("localhost:65536"), sallyport.CodeAccessDenied},
 		"name that begins as number": {host("127.0.0.1.evil.example:8080"), sallyport.CodeAccessDenied},
 		"wildcard host":              {host("0.0.0.0:8080"), sallyport.CodeAccessDenied},
 		"no host":                    {host(""), sallyport.CodeAccessDenied},
