@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -125,7 +126,10 @@ func encodings(value string) []string {
 		encoder := json.NewEncoder(&text)
 		encoder.SetEscapeHTML(escapeHTML)
 		if encoder.Encode(value) == nil {
-			forms = append(forms, strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(text.String()), `"`), `"`))
+			quoted := strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(text.String()), `"`), `"`)
+			for _, form := range []string{quoted, asciiJSON(quoted)} {
+				forms = append(forms, form, strings.ReplaceAll(form, "/", `\/`))
+			}
 		}
 	}
 	// In the middle of something that was encoded as a whole, a value has three looks. Its first and last characters there
@@ -148,6 +152,23 @@ func encodings(value string) []string {
 		}
 	}
 	return forms
+}
+
+// asciiJSON returns the inside of a JSON string as writers put it that keep to ASCII, such as Python's.
+func asciiJSON(quoted string) string {
+	var text strings.Builder
+	for _, r := range quoted {
+		switch {
+		case r < 0x7f:
+			text.WriteRune(r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&text, `\u%04x\u%04x`, high, low)
+		default:
+			fmt.Fprintf(&text, `\u%04x`, r)
+		}
+	}
+	return text.String()
 }
 
 // span is where a value was found: [from, to).

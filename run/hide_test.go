@@ -139,7 +139,8 @@ func TestHidesEveryForm(t *testing.T) {
 		"plain": token, "hex": hex.EncodeToString([]byte(token)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(token))),
 		"url": url.QueryEscape(token), "path": url.PathEscape(token), "json": string(quoted[1 : len(quoted)-1]),
 		"base64": base64.StdEncoding.EncodeToString([]byte(token)), "base64url": base64.URLEncoding.EncodeToString([]byte(token)),
-		"twice": token + token,
+		"twice": token + token, "json in ASCII": `s3cr3t/Tok+en=\"\u00e4\" &x`, "json with slashes": `s3cr3t\/Tok+en=\"ä\" &x`,
+		"json in ASCII with slashes": `s3cr3t\/Tok+en=\"\u00e4\" \u0026x`,
 	}
 	for name, form := range forms {
 		t.Run(name, func(t *testing.T) {
@@ -155,6 +156,15 @@ func TestHidesEveryForm(t *testing.T) {
 				t.Errorf("notes: %q", notes)
 			}
 		})
+	}
+}
+
+// Beyond the first plane a writer of ASCII needs two escapes for one character.
+func TestHidesPairsInJSON(t *testing.T) {
+	t.Parallel()
+	e, _ := runHidden(t, vault{"TOKEN": "key-😀-key"}, sallyport.Result{ExitCode: code(0), Stdout: []byte(`[1, "key-\ud83d\ude00-key"]`)})
+	if e.Stdout != `[1, "***"]` {
+		t.Errorf("got %q", e.Stdout)
 	}
 }
 
