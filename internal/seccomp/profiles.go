@@ -37,6 +37,13 @@ const (
 	namespaceTime  = 0x00000080
 )
 
+// How mmap, memfd_create and shmget are asked for huge pages.
+const (
+	mapHugePages   = 0x40000
+	memfdHugePages = 0x4
+	shmHugePages   = 0x800
+)
+
 // lastKnownSystemCall is the newest one this list was checked against. Younger ones are answered as an older kernel
 // would: what nobody judged is not allowed.
 const lastKnownSystemCall = 471
@@ -104,6 +111,16 @@ func denials() []denial {
 		{"modify_ldt", 154, -1, always(errnoPermission)},
 		// Asking for the current personality, and for the plain one, is all a script does.
 		{"personality", 135, 92, unlessOneOf(0, errnoPermission, 0, 0xffffffff)},
+		// Supplies of the whole machine that no limit of a run counts: huge pages are reserved by the operator and are outside
+		// of the memory limit, and there is one number of requests of the old asynchronous interface for all processes.
+		{"mmap", 9, 222, whenBits(3, mapHugePages, errnoNoMemory)},
+		{"memfd_create", 319, 279, whenBits(1, memfdHugePages, errnoNoMemory)},
+		{"shmget", 29, 194, whenBits(2, shmHugePages, errnoNoMemory)},
+		{"io_setup", 206, 0, always(errnoNoSystem)},
+		// They write out what every other program of the machine has in memory, and cannot be ended meanwhile. Nothing that a
+		// script can write to outlives it.
+		{"sync", 162, 81, always(errnoPretend)},
+		{"syncfs", 306, 267, always(errnoPretend)},
 		// The machine: modules, time, power, swap, accounting, ports, names, log.
 		{"init_module", 175, 105, always(errnoPermission)},
 		{"finit_module", 313, 273, always(errnoPermission)},

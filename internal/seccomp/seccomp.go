@@ -24,6 +24,7 @@ const (
 const (
 	errnoPretend      = 0 // say that it worked, and do nothing
 	errnoPermission   = 1
+	errnoNoMemory     = 12
 	errnoNoSystem     = 38
 	errnoNoProtocol   = 93
 	errnoNoType       = 94
@@ -83,6 +84,8 @@ func answer(errno uint32) string {
 		return "done in name only"
 	case errnoPermission:
 		return "EPERM"
+	case errnoNoMemory:
+		return "ENOMEM"
 	case errnoNoSystem:
 		return "ENOSYS"
 	case errnoNoProtocol:

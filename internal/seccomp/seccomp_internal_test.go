@@ -126,6 +126,17 @@ func TestSeccompDecisions(t *testing.T) {
 		{"setting the core limit", 302, 261, []uint64{0, 4, 0x7fff00000000, 0}, pretend},
 		{"setting the core limit the old way", 160, 164, []uint64{4, 0x1000}, pretend},
 		{"setting another limit the old way", 160, 164, []uint64{7, 0x1000}, allowed},
+		{"memory", 9, 222, []uint64{0, 4096, 3, 0x22, 0xffffffff, 0}, allowed},
+		{"huge pages", 9, 222, []uint64{0, 2 << 20, 3, 0x40022, 0xffffffff, 0}, seccompErrno | errnoNoMemory},
+		{"huge pages of a size", 9, 222, []uint64{0, 1 << 30, 3, 30<<26 | 0x40022, 0xffffffff, 0}, seccompErrno | errnoNoMemory},
+		{"file in memory", 319, 279, []uint64{0x1000, 3}, allowed},
+		{"file in huge pages", 319, 279, []uint64{0x1000, 1<<32 | 5}, seccompErrno | errnoNoMemory},
+		{"shared memory", 29, 194, []uint64{0, 4096, 0o1600}, allowed},
+		{"shared huge pages", 29, 194, []uint64{0, 2 << 20, 0o5600}, seccompErrno | errnoNoMemory},
+		{"asynchronous requests of the old kind", 206, 0, []uint64{128, 0x1000}, seccompErrno | errnoNoSystem},
+		{"writing out one file", 74, 82, []uint64{3}, allowed},
+		{"writing out every file system", 162, 81, nil, pretend},
+		{"writing out a file system", 306, 267, []uint64{3}, pretend},
 		{"a call of tomorrow", lastKnownSystemCall + 1, lastKnownSystemCall + 1, nil, seccompErrno | errnoNoSystem},
 		{"the last one known", lastKnownSystemCall, lastKnownSystemCall, nil, allowed},
 		{"minus one", 0xffffffff, 0xffffffff, nil, seccompErrno | errnoNoSystem},
@@ -191,7 +202,7 @@ func TestSeccompRows(t *testing.T) {
 					continue
 				}
 				refused := false
-				for _, arg := range []uint64{0, 1, 0x10000000, 17, 4, 5, 8, 0x40000, 0x5412, 1 << 20} {
+				for _, arg := range []uint64{0, 1, 0x10000000, 17, 4, 5, 8, 0x800, 0x40000, 0x5412, 1 << 20} {
 					args := []uint64{arg, arg, arg, arg, arg, arg}
 					if arg == 1<<20 { // what is decided by two arguments together
 						args = []uint64{0, 6, 31, 0, 0, 0}
