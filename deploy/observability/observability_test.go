@@ -141,7 +141,9 @@ func TestDashboard(t *testing.T) {
 			GridPos struct{ X, Y, W, H int }
 			Targets []struct{ Expr, RefID string }
 		}
-		Templating struct{ List []struct{ Name, Definition string } }
+		Templating struct {
+			List []struct{ Name, Definition string }
+		}
 	}
 	if err := json.Unmarshal(content, &dashboard); err != nil {
 		t.Fatal(err)

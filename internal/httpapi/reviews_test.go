@@ -35,7 +35,9 @@ func TestReview(t *testing.T) {
 	t.Parallel()
 	reviews := &fakeReviews{basis: access.Basis{Skill: sampleSkill(), Revision: sampleRevision()}}
 	w := newWorld(t, func(c *httpapi.Config) { c.Reviews = reviews })
-	w.skills.revision = func(sallyport.SkillRef, sallyport.RevisionID) (sallyport.Revision, error) { return sampleRevision(), nil }
+	w.skills.revision = func(sallyport.SkillRef, sallyport.RevisionID) (sallyport.Revision, error) {
+		return sampleRevision(), nil
+	}
 	w.skills.findings = func(sallyport.SkillRef, registry.FindingsRequest) (registry.Findings, error) {
 		return registry.Findings{SkillID: skillID, Slug: "x", RevisionID: "rev-1", Verdict: registry.ScanDone, Digest: digest}, nil
 	}
