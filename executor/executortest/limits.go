@@ -144,7 +144,11 @@ for place in ['/tmp', '/dev/shm', os.environ['HOME'], os.environ['SKILL_ROOT'], 
 		{name: "budget of processor time, waiting costs nothing", wants: budget, run: func(t *testing.T, s *suite) {
 			req := s.request(t, "bash", "sleep 2\necho fine\n")
 			req.Limits.CPUTime = 1500 * time.Millisecond
-			printed(t, s.do(t, req), "fine\n")
+			r := s.do(t, req)
+			printed(t, r, "fine\n")
+			if used := r.Usage.CPUTimeMS; used != nil && *used > 750 {
+				t.Errorf("waiting cost %d ms of processor time: whoever watches the budget uses it up", *used)
+			}
 		}},
 		{name: "budget of processor time, the wall clock fires first", wants: budget, run: func(t *testing.T, s *suite) {
 			req := s.request(t, "bash", "sleep 60\n")

@@ -74,7 +74,6 @@ static void feed(int *fd, const char **input, u64 *left)
 u32 pump(const struct config_header *config, int leader, int signal_fd, int streams[3], const char *input, int *status)
 {
 	struct signalfd_siginfo info;
-	struct __kernel_timespec tick = {0, 50 * 1000 * 1000};
 	u64 input_left = config->stdin_len;
 	char command;
 
@@ -85,6 +84,8 @@ u32 pump(const struct config_header *config, int leader, int signal_fd, int stre
 			{signal_fd, POLLIN, 0},     {FD_CONTROL, POLLIN, 0},   {life(), POLLIN, 0},
 			{streams[0], POLLOUT, 0}, {streams[1], POLLIN, 0}, {streams[2], POLLIN, 0},
 		};
+		/* The call below leaves in it what was left of the time, which is nothing. */
+		struct __kernel_timespec tick = {0, 50 * 1000 * 1000};
 		/* Before anything else: a script that ended by itself was not killed, however late the news arrives. */
 		if (reap(leader, status))
 			return ENDED;
