@@ -98,6 +98,8 @@ func (p *skillParser) parse(content []byte) {
 	case p.md.Repaired:
 	case loneReturn(content, len(header.text)):
 		p.md.SubsetFault = "the lines of the frontmatter end in carriage returns; save the file with LF"
+	case blanksBehindFence(content):
+		p.md.SubsetFault = "the first line has blanks behind its three dashes; remove them"
 	default:
 		p.md.SubsetFault = subsetFault(header.text)
 	}

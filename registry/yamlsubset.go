@@ -41,6 +41,23 @@ func (s subset) rest(node *yaml.Node) string {
 	return string(runes[min(max(node.Column-1, 0), len(runes)):])
 }
 
+// last reports whether nothing comes behind a block that begins on node's line.
+func (s subset) last(node *yaml.Node) bool {
+	for _, line := range s.lines[min(max(node.Line, 0), len(s.lines)):] {
+		if line != "" && line[0] != ' ' {
+			return false
+		}
+	}
+	return true
+}
+
+// blanksBehindFence reports whether the opening fence has more than its dashes, which hosts that compare the line do not find.
+func blanksBehindFence(content []byte) bool {
+	first, _, _ := bytes.Cut(bytes.TrimPrefix(content, []byte("\ufeff")), []byte("\n"))
+	first = bytes.TrimSuffix(first, []byte("\r"))
+	return isFence(string(first)) && len(first) > len("---")
+}
+
 func (s subset) node(node *yaml.Node, depth int) string {
 	switch {
 	case node.Kind == yaml.AliasNode || node.Anchor != "" || node.Style&yaml.TaggedStyle != 0:
@@ -85,6 +102,9 @@ func (s subset) scalar(node *yaml.Node) string {
 	case node.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
 		if header, _, _ := strings.Cut(rest, "#"); strings.ContainsAny(header, "0123456789") {
 			return "the frontmatter has a block with an indentation number; leave the number out"
+		} else if strings.Contains(header, "+") && s.last(node) {
+			// Whether the line end before the closing fence belongs to the text is what readers do not agree about.
+			return "the frontmatter ends with a block that keeps the lines at its end; write | or > without +"
 		}
 	case notFinite(node.Value):
 		return "the frontmatter has a number that JSON cannot say; put it in quotes"
