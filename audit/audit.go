@@ -34,6 +34,9 @@ type Config struct {
 	PublicKey ed25519.PublicKey
 	// CheckpointLog receives every checkpoint as one JSON line outside the database; nil means none.
 	CheckpointLog io.Writer
+	// OpenLog opens what CheckpointLog received, so that Verify misses what was cut off the database; nil leaves it aside. It
+	// proves no tail: whoever can write to the database may be able to write there too.
+	OpenLog func() (io.ReadCloser, error)
 	// Failed is told of entries that Append could not write; nil tells nobody.
 	Failed func(action sallyport.Action)
 	// Interval between checkpoints; zero means one minute.

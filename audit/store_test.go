@@ -1,8 +1,10 @@
 package audit_test
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
+	"io"
 	"path/filepath"
 	"testing"
 	"time"
@@ -44,7 +46,9 @@ func TestVerifyARealDatabase(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				return s, audit.New(audit.Config{Store: s, Key: newKey(1), CheckpointLog: lines})
+				return s, audit.New(audit.Config{Store: s, Key: newKey(1), CheckpointLog: lines, OpenLog: func() (io.ReadCloser, error) {
+					return io.NopCloser(bytes.NewReader(lines.buf.Bytes())), nil
+				}})
 			}
 			s, service := open()
 			appendEntries(t, service, 5)
@@ -60,6 +64,10 @@ func TestVerifyARealDatabase(t *testing.T) {
 
 			s, service = open()
 			defer func() { _ = s.Shutdown() }()
+			alone, err := service.Verify(t.Context(), auditor(), nil) // the log of the installation shows it, and proves no tail
+			if err != nil || alone.Result != test.result || alone.Sequence != test.sequence || alone.Tail != audit.TailNotProvable {
+				t.Errorf("got %+v, %v; want %s at %d", alone, err, test.result, test.sequence)
+			}
 			outside, err := audit.ReadCheckpoints(&lines.buf)
 			if err != nil || len(outside) != 1 {
 				t.Fatalf("got %d checkpoints, %v", len(outside), err)

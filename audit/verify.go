@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/internal/strictjson"
@@ -63,12 +64,16 @@ func (s *Service) walk(ctx context.Context, tenant sallyport.TenantID, own []Che
 	if err != nil {
 		return Verdict{}, false, err
 	}
+	logged, err := s.logged(tenant)
+	if err != nil {
+		return Verdict{}, false, err
+	}
 	count, _, err := s.cfg.Store.Head(ctx, tenant)
 	if err != nil {
 		return Verdict{}, false, err
 	}
 	evidence, foreign, forged := s.judge(tenant, stored)
-	walk := newChain(tenant, append(evidence, own...))
+	walk := newChain(tenant, slices.Concat(evidence, logged, own))
 	err = s.cfg.Store.EachEntry(ctx, tenant, func(entry sallyport.Entry) error {
 		if !walk.add(entry) {
 			return errStop
@@ -90,6 +95,41 @@ func (s *Service) walk(ctx context.Context, tenant sallyport.TenantID, own []Che
 		verdict.Message += sentence("; %d stored checkpoints are by another key and prove nothing: was the signing key replaced?", foreign)
 	}
 	return verdict, after.Count != before.Count, nil
+}
+
+// logged returns the checkpoint that covers most of tenant's entries in the log beside the database, or nothing. Lines that are no
+// checkpoint of this key say nothing, such as one that is being written.
+func (s *Service) logged(tenant sallyport.TenantID) ([]Checkpoint, error) {
+	if s.cfg.OpenLog == nil || s.publicKey() == nil {
+		return nil, nil
+	}
+	log, err := s.cfg.OpenLog()
+	if err != nil {
+		return nil, &sallyport.Error{
+			Op: opVerify, Code: sallyport.CodeStoreUnavailable, Message: "the checkpoint log of the data folder cannot be read", Err: err,
+		}
+	}
+	defer func() { _ = log.Close() }()
+	var most Checkpoint
+	name := base64.StdEncoding.EncodeToString(s.publicKey())
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, maxCheckpointLine)
+	for lines.Scan() {
+		var checkpoint Checkpoint
+		if strictjson.Decode(lines.Bytes(), &checkpoint) == nil && checkpoint.TenantID == tenant && checkpoint.PublicKey == name &&
+			!checkpoint.Pruned && checkpoint.Count > most.Count {
+			most = checkpoint
+		}
+	}
+	if err := lines.Err(); err != nil && !errors.Is(err, bufio.ErrTooLong) {
+		return nil, &sallyport.Error{
+			Op: opVerify, Code: sallyport.CodeStoreUnavailable, Message: "the checkpoint log of the data folder cannot be read", Err: err,
+		}
+	}
+	if most.Count == 0 || !most.Holds(s.publicKey()) {
+		return nil, nil
+	}
+	return []Checkpoint{most}, nil
 }
 
 // judge splits stored checkpoints into those that are evidence, how many another key has signed, and the first whose signature

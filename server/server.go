@@ -122,7 +122,7 @@ func (s *Server) services(ctx context.Context) error {
 	if err := s.exporter.Metrics(ctx, s.telemetry.Gatherer()); err != nil {
 		return err
 	}
-	s.audit = audit.New(audit.Config{Store: s.store, Calls: s.store, Failed: s.telemetry.AuditFailed, Key: key, CheckpointLog: s.outside, Archive: cfg.AuditArchive, Logger: cfg.Logger, Now: cfg.Now})
+	s.audit = audit.New(audit.Config{Store: s.store, Calls: s.store, Failed: s.telemetry.AuditFailed, Key: key, CheckpointLog: s.outside, OpenLog: func() (io.ReadCloser, error) { return s.owner.root.Open(checkpoints) }, Archive: cfg.AuditArchive, Logger: cfg.Logger, Now: cfg.Now})
 	s.registry = registry.New(registry.Config{
 		Store: s.store, Trail: s.audit, MaxScriptBytes: cfg.MaxScriptBytes, Logger: cfg.Logger, Now: cfg.Now,
 		PublishRequiresClean: cfg.PublishRequiresClean, FindingExclusions: cfg.FindingExclusions, Fetcher: s.fetcher(), Published: s.published,
