@@ -30,6 +30,7 @@ const (
 	MinCPUTime           = 100 * time.Millisecond // what building the sandbox and an interpreter need to begin
 	MaxTimeout           = 60 * time.Second
 	DefaultGrace         = 5 * time.Second
+	MinGrace             = 100 * time.Millisecond // in less a run cannot be ended and what it used be read
 	DefaultOutputBytes   = 256 << 10
 	DefaultArgumentBytes = 16 << 10
 	DefaultScriptBytes   = 1 << 20

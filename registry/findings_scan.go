@@ -89,13 +89,15 @@ func (f *fileScan) all() {
 // text applies the rules for text.
 func (f *fileScan) text() {
 	c := f.component
-	if c.Path == SkillFile {
-		if md := ParseSkillMD(c.Content, ""); md.Frontmatter == nil {
-			f.unscanned = "its frontmatter cannot be read: " + firstError(md.Problems)
-		}
-	}
 	content := string(c.Content)
 	f.unicode(content)
+	if c.Path == SkillFile {
+		md := ParseSkillMD(c.Content, "")
+		if md.Frontmatter == nil {
+			f.unscanned = "its frontmatter cannot be read: " + firstError(md.Problems)
+		}
+		f.escaped(md.Frontmatter)
+	}
 	f.walls(content)
 	f.comments(content)
 	f.links(content)

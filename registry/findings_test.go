@@ -68,6 +68,8 @@ func TestEveryRuleFires(t *testing.T) {
 	key := "-----BEGIN OPENSSH PRIVATE" + " KEY-----\n" + token("", 60) + "\n"
 	blob := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("not quite random 0123456789", 20)))
 	cases := []struct{ rule, name, content, want string }{
+		{registry.RuleUnicodeTags, "SKILL.md", "---\nname: x\ndescription: \"Helps. \\U000E0069\\U000E0067\"\n---\nText\n", "SKILL.md:0"},
+		{registry.RuleUnicodeBidi, "SKILL.md", "---\nname: x\ndescription: Helps.\nmetadata: {a: \"\\u202e\"}\n---\nText\n", "SKILL.md:0"},
 		{registry.RuleUnicodeTags, "SKILL.md", skillMD("x") + "hi \U000e0069\U000e0067\U000e006e\n", "SKILL.md:6"},
 		{registry.RuleUnicodeBidi, "scripts/a.py", "x = 1\nif a == \"\u202euser\": pass\n", "scripts/a.py:2"},
 		{registry.RuleUnicodeBidi, "a.md", "one\n\u2066two\u2069\n", "a.md:2"},

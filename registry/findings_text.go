@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -10,6 +12,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // unicode looks for characters that are not seen. Each rule is reported once for a line.
@@ -25,6 +29,26 @@ func (f *fileScan) unicode(content string) {
 			f.add(rule, number, "%d hidden or deceptive %s, the first is U+%04X; remove them", hit.count, plainNoun(hit.count), hit.first)
 		}
 	})
+}
+
+// escaped looks for the same characters in the header as clients get it: in the file they may be written as escapes of YAML, which
+// nobody sees either.
+func (f *fileScan) escaped(header json.RawMessage) {
+	found := jsontext.NewDecoder(bytes.NewReader(header), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		token, err := found.ReadToken()
+		if err != nil {
+			return // its end: the header is JSON of our own making
+		}
+		if token.Kind() != '"' {
+			continue
+		}
+		for rule, hit := range invisible(token.String()) {
+			if f.fired[rule] == 0 {
+				f.add(rule, 0, "%d hidden or deceptive %s in the header, written as an escape, the first is U+%04X; remove them", hit.count, plainNoun(hit.count), hit.first)
+			}
+		}
+	}
 }
 
 func plainNoun(count int) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 	"time"
 
@@ -260,9 +261,17 @@ func (s *Service) conclude(e *sallyport.Execution, broken error) (answer error) 
 	}
 	if own, ok := errors.AsType[*sallyport.Error](broken); ok && public(code) == code {
 		e.ErrorMessage = sallyport.Public(own).Message
-		return own
+		return onRecord(*own, e.ID)
 	}
-	return &sallyport.Error{Op: "run.execute", Code: public(code), Err: broken}
+	return onRecord(sallyport.Error{Op: "run.execute", Code: public(code), Err: broken}, e.ID)
+}
+
+// onRecord names the execution whose record was opened: a caller who is told to try again can see first how far it came.
+func onRecord(answer sallyport.Error, id sallyport.ExecutionID) *sallyport.Error {
+	details := map[string]any{"execution_id": string(id)}
+	maps.Copy(details, answer.Details)
+	answer.Details = details
+	return &answer
 }
 
 // public keeps the codes that an executor's error may carry to the caller; all else is INTERNAL, so that its message

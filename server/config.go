@@ -161,6 +161,7 @@ func (c Config) validate() error {
 	for name, value := range c.Quotas.fields() {
 		require(value >= 0, name+" is negative")
 	}
+	require(c.Grace == 0 || c.Grace >= sallyport.MinGrace, "Grace is under 100 ms, in which a run cannot be ended and read")
 	require(c.MaxTimeout == 0 || c.MaxTimeout >= sallyport.MinTimeout, "MaxTimeout is under one second")
 	require(c.Limits.Timeout == 0 || c.Limits.Timeout >= sallyport.MinTimeout, "Limits.Timeout is under one second")
 	require(c.Limits.MemoryBytes == 0 || c.Limits.MemoryBytes >= sallyport.MinMemoryBytes, "Limits.MemoryBytes is under 16 MiB, which an interpreter needs to begin")

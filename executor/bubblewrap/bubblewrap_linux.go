@@ -92,7 +92,7 @@ func (e *Executor) prepare() (err error) {
 	if e.state, err = openState(dir, e.cfg.CacheBytes); err != nil {
 		return err
 	}
-	undo = append(undo, e.state.close)
+	undo = append(undo, func() error { return e.state.close(true) })
 	e.sweep()
 	if os.Geteuid() == 0 {
 		if e.uids, err = newUIDPool(e.cfg.FirstUID, e.cfg.UIDCount); err != nil {
@@ -281,5 +281,5 @@ func (e *Executor) Close() error {
 	if e.uids != nil {
 		err = errors.Join(err, e.uids.close())
 	}
-	return errors.Join(err, e.state.close())
+	return errors.Join(err, e.state.close(err == nil))
 }

@@ -25,7 +25,7 @@ func newState(t *testing.T, dir string, bound int64) *state {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.close(); err != nil {
+		if err := s.close(true); err != nil {
 			t.Error(err)
 		}
 	})

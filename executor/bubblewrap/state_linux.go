@@ -66,7 +66,7 @@ func openState(dir string, bound int64) (*state, error) {
 		return nil, errors.Join(err, lock.Close(), os.Remove(temporary))
 	}
 	if err := errors.Join(s.record("state "+dir), s.forgetEarlierBoot()); err != nil {
-		return nil, errors.Join(err, s.close())
+		return nil, errors.Join(err, s.close(true))
 	}
 	return s, nil
 }
@@ -194,7 +194,11 @@ func (s *state) sweepInstance(id string, deadline time.Time) error {
 }
 
 // close ends the registration.
-func (s *state) close() error {
+func (s *state) close(clean bool) error {
+	if !clean {
+		// Something of this instance is still on the host. Its record stays, and the next start on this folder removes both.
+		return s.lock.Close()
+	}
 	err := os.Remove(s.instanceFile())
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
