@@ -329,11 +329,14 @@ func TestConfirmStateIsBound(t *testing.T) {
 	if ran.runs() != 0 {
 		t.Fatalf("%d runs", ran.runs())
 	}
-	// The yes to one request is none to another, and is then spent on the one it was for.
+	// The yes to one request is none to another, not even for the one it was for: nobody was shown what it came with.
 	if got := ask(s, agent, "2", elicits, yes(state)); got["resultType"] != "input_required" || ran.runs() != 0 {
 		t.Errorf("another request: %v, %d runs", got, ran.runs())
 	}
-	if got := ask(s, agent, "1", elicits, ""); got["isError"] == true || ran.runs() != 1 {
+	if got := ask(s, agent, "1", elicits, ""); got["resultType"] != "input_required" || ran.runs() != 0 {
+		t.Errorf("the request it was for, without a yes: %v, %d runs", got, ran.runs())
+	}
+	if got := ask(s, agent, "1", elicits, yes(state)); got["isError"] == true || ran.runs() != 1 {
 		t.Errorf("the request it was for: %v, %d runs", got, ran.runs())
 	}
 	if got := ask(s, agent, "1", elicits, yes(state)); got["isError"] != true || ran.runs() != 1 {

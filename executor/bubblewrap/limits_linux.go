@@ -77,9 +77,9 @@ func hostFault(err error) string {
 		errno    unix.Errno
 		sentence string
 	}{
-		{unix.ENOSPC, "the state folder of the sandbox is full: free space there, or set state_dir to a folder with room"},
-		{unix.EDQUOT, "the state folder of the sandbox is over its quota: raise the quota, or set state_dir to a folder with room"},
-		{unix.EROFS, "the state folder of the sandbox is read-only: make it writable, or set state_dir to a folder that is"},
+		{unix.ENOSPC, "the state folder of the sandbox is full: free space there, or name with the setting state a folder with room"},
+		{unix.EDQUOT, "the state folder of the sandbox is over its quota: raise the quota, or name with the setting state a folder with room"},
+		{unix.EROFS, "the state folder of the sandbox is read-only: make it writable, or name with the setting state a folder that is"},
 		{unix.EMFILE, "this process has no free file descriptor: raise its limit of open files (LimitNOFILE= of the service)"},
 		{unix.ENFILE, "this host has no free file descriptor: raise fs.file-max"},
 		{unix.EAGAIN, "this host refuses another process: raise the limit of tasks (TasksMax= of the service) or kernel.pid_max"},

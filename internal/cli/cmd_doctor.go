@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/sallyport-dev/sallyport"
 	"github.com/sallyport-dev/sallyport/client"
@@ -174,14 +176,47 @@ func checkFolder(settings config.Settings) bubblewrap.Check {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		check.Detail += " will be made"
+		err = writable(parentOf(settings.DataDir))
 	case err != nil || !info.IsDir():
 		check.Result, check.Remedy = bubblewrap.CheckFail, "name a folder of your own with --data"
 		check.Detail += " cannot be used as a folder"
 	case info.Mode().Perm()&0o077 != 0:
 		check.Result, check.Remedy = bubblewrap.CheckFail, "chmod 0700 "+settings.DataDir
 		check.Detail += fmt.Sprintf(" is open to others (mode %04o)", info.Mode().Perm())
+	default:
+		err = writable(settings.DataDir)
+	}
+	if err != nil && check.Result == bubblewrap.CheckPass {
+		check.Result, check.Remedy = bubblewrap.CheckFail, "free space there, make it writable, or name another folder with --data"
+		check.Detail = settings.DataDir + " cannot be written: " + err.Error()
 	}
 	return check
+}
+
+// parentOf is the nearest folder above dir that exists.
+func parentOf(dir string) string {
+	for {
+		parent := filepath.Dir(dir)
+		if info, err := os.Stat(parent); parent == dir || err == nil && info.IsDir() {
+			return parent
+		}
+		dir = parent
+	}
+}
+
+// writable tries what every run needs of the data folder: to put something on its disk.
+func writable(dir string) error {
+	const page = 4 << 10
+	file, err := os.CreateTemp(dir, ".sallyport-doctor-")
+	if err == nil {
+		_, err = file.Write(make([]byte, page))
+		err = errors.Join(err, file.Sync(), file.Close(), os.Remove(file.Name()))
+	}
+	var fault syscall.Errno
+	if errors.As(err, &fault) {
+		return fault // the name of a file that is gone says nothing
+	}
+	return err
 }
 
 // together joins neighbours that are missing for the same reason.

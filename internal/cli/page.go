@@ -93,6 +93,8 @@ func clean(text string) string {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
 			return ' '
+		case r == 0x200b || r >= 0x2060 && r <= 0x2064 || r == 0xfeff || r >= 0xe0000 && r <= 0xe007f:
+			return utf8.RuneError // nobody would see it
 		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029':
 			return utf8.RuneError
 		}

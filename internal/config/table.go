@@ -470,7 +470,7 @@ func table() []setting {
 		},
 		{
 			key: "retention.executions_days", form: "days, or 0", zero: "30",
-			doc:  "How long an execution is kept, with its output and artifacts (records.md). 0 keeps. The audit trail is never cut.",
+			doc:  "How long an execution is kept, with its output and artifacts (records.md). 0 keeps. The audit trail keeps its entries for audit.retention_days.",
 			text: func(s *Settings, v string) error { return days(&s.Retention.Executions, v) },
 		},
 		{

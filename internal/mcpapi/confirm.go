@@ -1,6 +1,7 @@
 package mcpapi
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -34,6 +35,15 @@ type askState struct {
 	Request   sallyport.Digest         `json:"request"`
 	Revision  sallyport.Digest         `json:"revision"`
 	Expires   time.Time                `json:"expires"`
+	// Call is the digest of the arguments that the user was shown.
+	Call sallyport.Digest `json:"call"`
+}
+
+// callDigest is over the arguments of a call without their blanks.
+func callDigest(c *call) sallyport.Digest {
+	var args bytes.Buffer
+	_ = json.Compact(&args, c.args) // it was decoded before
+	return sallyport.DigestOf(args.Bytes())
 }
 
 // newStateKey makes a key for one process. A server that was started anew asks again.
@@ -94,7 +104,7 @@ func (a *API) ask(c *call, refused *sallyport.PublicError) *mcp.CallToolResult {
 	if id == "" || request == "" || revision == "" {
 		return nil
 	}
-	state, err := a.seal(askState{id, c.principal.TenantID, c.principal.ID, request, revision, expires})
+	state, err := a.seal(askState{id, c.principal.TenantID, c.principal.ID, request, revision, expires, callDigest(c)})
 	if err != nil {
 		return nil
 	}
@@ -142,8 +152,8 @@ func (a *API) answered(ctx context.Context, c *call) (refusal error, err error) 
 		return nil, err
 	}
 	answer, ok := c.inputs[confirmKey].(*mcp.ElicitResult)
-	if !ok || answer == nil {
-		return nil, nil // the call asks again
+	if !ok || answer == nil || !state.Call.Equal(callDigest(c)) {
+		return nil, nil // the call asks again: nobody was shown what it would run
 	}
 	said, _ := answer.Content[confirmKey].(bool)
 	yes := answer.Action == "accept" && said
