@@ -212,8 +212,7 @@ func writable(dir string) error {
 		_, err = file.Write(make([]byte, page))
 		err = errors.Join(err, file.Sync(), file.Close(), os.Remove(file.Name()))
 	}
-	var fault syscall.Errno
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[syscall.Errno](err); ok {
 		return fault // the name of a file that is gone says nothing
 	}
 	return err
