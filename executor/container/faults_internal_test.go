@@ -280,9 +280,8 @@ func TestCanceledAtEveryStep(t *testing.T) {
 	}
 }
 
-// However much an engine says, little of it is kept.
+// However much an engine says, little of it is kept. It counts what the process allocates, so no other test may run beside it.
 func TestAnswersAreBounded(t *testing.T) {
-	t.Parallel()
 	f := newFakeEngine(t)
 	e := newEngine(f.socket, time.Minute)
 	f.setFault("info", endless)
