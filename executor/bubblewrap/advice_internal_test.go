@@ -62,7 +62,7 @@ func TestAdvice(t *testing.T) {
 		{"control groups", groupFault(syscall.EINVAL), nil, "Delegate=yes"},
 		{"no descriptors", hostFaultOf(24), nil, "LimitNOFILE"},
 		{"no processes", hostFaultOf(11), nil, "TasksMax"},
-		{"", "PID 1 of the sandbox ended without a report", nil, "sallyport doctor"},
+		{"", "PID 1 of the sandbox ended without a report", nil, "setting bubblewrap"},
 	} {
 		got := hostOf(tt.host).remedy(tt.reason)
 		if !strings.Contains(got, tt.want) {
@@ -104,7 +104,7 @@ func TestAdviceOnMissingLayers(t *testing.T) {
 		mode  string
 	}{
 		{"user on v2", view{euid: 1000}, []tree{two}, "user@.service", "v2"},
-		{"user on v1", view{euid: 1000}, []tree{one}, "in every tree", "v1"},
+		{"user on v1", view{euid: 1000}, []tree{one}, "isolation: degrade", "v1"},
 		{"user on a hybrid host", view{euid: 1000}, []tree{one, two}, "in every tree", "hybrid"},
 		{"root", view{}, []tree{two}, "Delegate=yes", "v2"},
 		{"nothing mounted", view{}, []tree{freezer}, "Delegate=yes", "none"},

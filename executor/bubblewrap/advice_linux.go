@@ -125,7 +125,7 @@ func (v view) remedy(reason string) string {
 			return a.fix
 		}
 	}
-	return "run sallyport doctor on this host"
+	return "see that the program of the setting bubblewrap is the bubblewrap of this system: bwrap --ro-bind / / true must end with 0 for this user"
 }
 
 // missing says how layers that depend on control groups and root are got on this host.
@@ -136,9 +136,9 @@ func (v view) missing() string {
 	case v.docker() && !v.delegated:
 		return "give the container a writable control group: docker run --cgroupns=private with a delegated sub-tree mounted, podman run --security-opt unmask=/sys/fs/cgroup"
 	case v.euid != 0 && v.groups() == "v2":
-		return "run it as a root service with Delegate=yes, or start it in a delegated scope: systemd-run --user --scope -p Delegate=yes ... (with a drop-in of user@.service that delegates cpu, memory and pids)"
+		return "run it as a root service with Delegate=yes, or start it in a delegated scope: systemd-run --user --scope -p Delegate=yes ... (with a drop-in of user@.service that delegates cpu, memory and pids); a uid for each run takes root, so a user also needs isolation: degrade"
 	case v.euid != 0:
-		return "run it as a root service with Delegate=yes, or give this user a control group of its own in every tree"
+		return "run it as a root service with Delegate=yes, or give this user a control group of its own in every tree; a uid for each run takes root, so a user also needs isolation: degrade"
 	}
 	return "run it as a root service with Delegate=yes"
 }
