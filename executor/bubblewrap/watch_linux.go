@@ -141,19 +141,54 @@ func (a *active) awaitMonitor() {
 // monitor sees that and reaps it: killed together with its parent, it would stay a zombie for as long as the init of the
 // host likes, and in a container that can be for ever.
 func (a *active) kill() {
-	a.killInit()
+	inits := a.killInit()
 	select {
 	case <-a.exited:
+		closeAll(inits)
 	case <-time.After(min(a.spec.grace/16, 200*time.Millisecond)):
 		_ = a.process.Kill()
+		a.e.running.Go(func() { a.adopt(inits) })
 	}
 	if !a.group.empty() {
 		a.group.kill()
 	}
 }
 
-// killInit kills PID 1 of the sandbox, the only child of the monitor.
-func (a *active) killInit() {
+// adopt reaps a PID 1 whose monitor was too slow on a machine at its limit. A server that is itself PID 1 of its container becomes
+// its parent, and nobody else would; for any other the kernel says at once that it is none of its children.
+func (a *active) adopt(inits []int) {
+	defer closeAll(inits)
+	end := time.NewTimer(a.spec.grace)
+	defer end.Stop()
+	select {
+	case <-a.exited: // before that it is still the monitor's
+	case <-end.C:
+		return
+	}
+	for _, fd := range inits {
+		for {
+			var seen unix.Siginfo
+			err := unix.Waitid(unix.P_PIDFD, fd, &seen, unix.WEXITED|unix.WNOHANG, nil)
+			if err != nil && !errors.Is(err, unix.EINTR) || seen.Signo != 0 {
+				break
+			}
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-end.C:
+				return
+			}
+		}
+	}
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		_ = unix.Close(fd)
+	}
+}
+
+// killInit kills PID 1 of the sandbox, the only child of the monitor, and returns a descriptor of it.
+func (a *active) killInit() (inits []int) {
 	monitor := strconv.Itoa(a.process.Pid)
 	children := "/proc/" + monitor + "/task/" + monitor + "/children"
 	for _, child := range readWords(children) {
@@ -168,9 +203,12 @@ func (a *active) killInit() {
 		// Still its child, so this descriptor is not that of a later process with the same number.
 		if slices.Contains(readWords(children), child) {
 			_ = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+			inits = append(inits, fd)
+			continue
 		}
 		_ = unix.Close(fd)
 	}
+	return inits
 }
 
 // finish ends the run for good and reads what it used. Whatever cannot be ended in time is parked.
