@@ -33,9 +33,9 @@ func TestRunnerKilledAtEveryStep(t *testing.T) {
 		}
 	}
 	seen := map[string]int{}
-	// A moment is a time after the request, or a step that is waited for: a machine under load reaches them late.
+	// A moment is milliseconds after the request, or a step that is waited for: a machine under load reaches them late.
 	const begun, answered = -1, -2
-	for i, moment := range []time.Duration{0, 1, 3, 6, 10, 20, 40, 80, 160, 320, 450, 600, begun, answered} {
+	for i, moment := range []int{0, 1, 3, 6, 10, 20, 40, 80, 160, 320, 450, 600, begun, answered} {
 		p := startRunner(t, played{StateDir: dir, Marks: marks})
 		// The second runner must never be asked once the first may have begun.
 		other := startRunner(t, played{Marks: marks, FirstUID: firstUID + uidCount, UIDCount: 8})
@@ -65,7 +65,7 @@ func TestRunnerKilledAtEveryStep(t *testing.T) {
 			case answered:
 				<-returned
 			default:
-				time.Sleep(moment * time.Millisecond)
+				time.Sleep(time.Duration(moment) * time.Millisecond)
 			}
 			p.kill()
 		}()
