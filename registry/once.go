@@ -3,17 +3,9 @@ package registry
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/sallyport-dev/sallyport"
-)
-
-const (
-	// keyLife is how long an idempotency key stands for the revision that was saved with it.
-	keyLife = 24 * time.Hour
-	// maxIdempotencyKey bounds a key, in bytes.
-	maxIdempotencyKey = 255
 )
 
 // SaveOnce is the idempotency key of one save.
@@ -35,14 +27,14 @@ type Saved struct {
 // saveOnce is save for a request with an idempotency key: it makes at most one revision for each key of a principal, and answers with
 // that one however often it is asked. A save that was refused or changed nothing leaves no key behind.
 func (s *Service) saveOnce(ctx context.Context, p sallyport.Principal, req SaveRequest) (SaveResult, error) {
-	if len(req.IdempotencyKey) > maxIdempotencyKey || strings.ContainsFunc(req.IdempotencyKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return SaveResult{}, sallyport.Errorf(opSave, sallyport.CodeInvalidArgument, "an idempotency key is 1 to %d visible characters of ASCII", maxIdempotencyKey)
+	if err := sallyport.CheckIdempotencyKey(opSave, req.IdempotencyKey); err != nil {
+		return SaveResult{}, err
 	}
 	data, err := json.Marshal(req)
 	if err != nil {
 		return SaveResult{}, &sallyport.Error{Op: opSave, Code: sallyport.CodeInternal, Err: err}
 	}
-	once := SaveOnce{Key: req.IdempotencyKey, Request: sallyport.DigestOf(data), Since: s.now().Add(-keyLife)}
+	once := SaveOnce{Key: req.IdempotencyKey, Request: sallyport.DigestOf(data), Since: s.now().Add(-sallyport.IdempotencyKeyLife)}
 	if result, found, err := s.repeated(ctx, p, once); err != nil || found {
 		return result, err
 	}

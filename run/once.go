@@ -4,20 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/sallyport-dev/sallyport"
 )
 
-const (
-	// keyLife is how long an idempotency key stands for its execution.
-	keyLife = 24 * time.Hour
-	// maxIdempotencyKey bounds a key, in bytes.
-	maxIdempotencyKey = 255
-	// onceTries bounds how often a call that finds its key taken looks again.
-	onceTries = 3
-)
+// onceTries bounds how often a call that finds its key taken looks again.
+const onceTries = 3
 
 // Once is the idempotency key of one call.
 type Once struct {
@@ -49,16 +42,15 @@ func (s *Service) once(
 	if err := p.Require(op, sallyport.ScopeMemoryWrite); err != nil {
 		return begin(ctx, p, req, nil) // which refuses it for the record too
 	}
-	if !plainKey(req.IdempotencyKey) {
-		return sallyport.Execution{}, sallyport.Errorf(op, sallyport.CodeInvalidArgument,
-			"an idempotency key is 1 to %d visible characters of ASCII", maxIdempotencyKey)
+	if err := sallyport.CheckIdempotencyKey(op, req.IdempotencyKey); err != nil {
+		return sallyport.Execution{}, err
 	}
 	request, err := requestDigest(req)
 	if err != nil {
 		return sallyport.Execution{}, err
 	}
 	for range onceTries {
-		key := Once{Key: req.IdempotencyKey, Request: request, Since: s.cfg.Now().UTC().Add(-keyLife)}
+		key := Once{Key: req.IdempotencyKey, Request: request, Since: s.cfg.Now().UTC().Add(-sallyport.IdempotencyKeyLife)}
 		recorded, found, err := s.cfg.Ledger.Recorded(ctx, p.TenantID, p.ID, key.Key, key.Since)
 		if err != nil {
 			return sallyport.Execution{}, err
@@ -85,10 +77,6 @@ func (s *Service) once(
 // await returns the execution when it is over, or as it stands when it takes longer than a run can.
 func (s *Service) await(ctx context.Context, tenant sallyport.TenantID, id sallyport.ExecutionID) (sallyport.Execution, error) {
 	return s.watchRecord(ctx, tenant, id, s.cfg.MaxTimeout+s.cfg.Grace+s.cfg.QueueWait)
-}
-
-func plainKey(key string) bool {
-	return key != "" && len(key) <= maxIdempotencyKey && !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // requestDigest is over all that decides what would run. The trace and the name of the request do not.
